@@ -1,0 +1,1 @@
+"""The `tasks` command: parse, call one verb, show."""

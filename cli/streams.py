@@ -1,0 +1,76 @@
+"""The two streams of the process: any locale, a closed pipe or no stream at all, and never a crash.
+
+A reader that goes away (`tasks log 7 | head`) silences the stream; the command goes on, because what it does to
+a task matters more than who reads about it.
+"""
+
+import io
+import os
+import select
+import sys
+from typing import TextIO
+
+
+def steady() -> None:
+    """Let no letter that the locale cannot write raise an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def settle() -> None:
+    """Flush both streams, so that the interpreter finds nothing left to fail on at its end."""
+    _write(sys.stdout, "")
+    _write(sys.stderr, "")
+
+
+def reader_left() -> bool:
+    """Tell whether the reader of stdout went away; a flush that failed once does not fail again and cannot tell."""
+    if sys.stdout is None:
+        return False
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), select.POLLOUT)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
+
+
+def on_terminal() -> bool:
+    """Tell whether a person reads stdout."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def write(text: str) -> None:
+    """Write to stdout, at once."""
+    _write(sys.stdout, text)
+
+
+def complain(text: str) -> None:
+    """Write to stderr, at once."""
+    _write(sys.stderr, text)
+
+
+def write_bytes(data: bytes) -> None:
+    """Write bytes to stdout as they are."""
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        _silence(sys.stdout)
+
+
+def _write(stream: TextIO | None, text: str) -> None:
+    if stream is None:  # the caller closed it: `tasks list >&-`
+        return
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        _silence(stream)
+
+
+def _silence(stream: TextIO) -> None:
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, stream.fileno())
+    os.close(nothing)

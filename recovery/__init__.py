@@ -1,0 +1,1 @@
+"""Put every interrupted task where a worker or a person can act."""

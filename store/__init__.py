@@ -1,0 +1,1 @@
+"""Rows and verbs: the only floor that talks to PostgreSQL."""

@@ -1,0 +1,189 @@
+"""Findings: recorded whatever the task is doing, decided once by a named person."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from statemachine.attempts import StopReason
+from statemachine.decisions import Facts
+from statemachine.findings import PERMITTABLE, FindingKind, FindingState, fingerprint
+from statemachine.gates import GateKind, GateState
+from statemachine.refusals import LostRace, NotFound, Refusal
+from statemachine.tasks import CLOSED, TaskEvent, TaskState
+from statemachine.texts import clean
+from store import attempts, claims, tasks
+from store.engine import Connection
+from store.gates import close, open_gate
+from store.rows import document, many, one
+from store.tasks import Question, Task
+
+SUMMARY_LIMIT = 4_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One row of `finding`: what was seen, and what a person decided."""
+
+    id: int
+    task_id: int
+    attempt_id: UUID | None
+    item_id: str | None
+    kind: FindingKind
+    summary: str
+    evidence: dict[str, Any]
+    fingerprint: str
+    late: bool
+    recorded_by: str
+    recorded_at: datetime
+    state: FindingState
+    permit: bool
+    decided_at: datetime | None
+    decided_by: str | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewFinding:
+    """What was seen, before it is a row."""
+
+    kind: FindingKind
+    summary: str
+    fingerprint: str
+    evidence: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def seen(
+        cls,
+        kind: FindingKind,
+        summary: str,
+        *,
+        item: str | None,
+        paths: Iterable[str] = (),
+        evidence: dict[str, Any] | None = None,
+    ) -> "NewFinding":
+        """Name what was seen so that seeing it again gives the same name."""
+        return cls(kind=kind, summary=summary, fingerprint=fingerprint(kind, item, paths), evidence=evidence or {})
+
+
+def record(
+    db: Connection,
+    task: int,
+    found: Iterable[NewFinding],
+    *,
+    actor: str,
+    attempt: UUID | None = None,
+    item: str | None = None,
+) -> Task:
+    """Record findings on a task in whatever state it is; never refused, in one transaction with what follows.
+
+    The row is locked and read before anything is chosen: a waiting, queued, mergeable or idle running task
+    goes to its finding gate; a running attempt is asked to stop and settlement moves the task; a merge looks
+    once more before it pushes; a closed task keeps the finding as `late`.
+    """
+    new = tuple(found)
+    row = _prepare(db, tasks.lock(db, task), new, actor=actor)
+    insert(db, row, new, actor=actor, attempt=attempt, item=item)
+    return tasks.get(db, task)
+
+
+def insert(
+    db: Connection, task: Task, found: Iterable[NewFinding], *, actor: str, attempt: UUID | None, item: str | None
+) -> list[Finding]:
+    """Write finding rows for a task that is already where it may owe them; one that is open already is the same one."""
+    rows = (
+        one(
+            db,
+            Finding,
+            "add_finding",
+            task=task.id,
+            attempt=attempt,
+            item=item,
+            kind=finding.kind,
+            summary=clean(finding.summary, SUMMARY_LIMIT) or finding.kind.value,
+            evidence=document(finding.evidence),
+            fingerprint=finding.fingerprint,
+            late=task.state in CLOSED,
+            actor=actor,
+        )
+        for finding in found
+    )
+    return [row for row in rows if row is not None]
+
+
+def decide(
+    db: Connection, finding: int, *, state: FindingState, actor: str, reason: str, permit: bool = False
+) -> Finding:
+    """Decide one open finding; `permit` lets the same thing pass on the same item and declared files.
+
+    Raises `not_permittable` for kinds nobody may wave through and `stale_view` where it was decided before.
+    """
+    row = get(db, finding)
+    if permit and row.kind not in PERMITTABLE:
+        raise Refusal(
+            "not_permittable",
+            f"a {row.kind} can be dismissed, but not permitted in advance",
+            hint=f"tasks finding dismiss {finding} --reason TEXT",
+            finding=finding,
+        )
+    decided = one(
+        db, Finding, "decide_finding", finding=finding, state=state, permit=permit, actor=actor, reason=reason
+    )
+    if decided is None:
+        raise LostRace("stale_view", f"finding {finding} is {row.state} already", hint=f"tasks finding show {finding}")
+    return decided
+
+
+def get(db: Connection, finding: int) -> Finding:
+    """Read one finding."""
+    found = one(db, Finding, "get_finding", finding=finding)
+    if found is None:
+        raise NotFound("finding_not_found", f"there is no finding {finding}", hint="tasks finding list")
+    return found
+
+
+def listing(
+    db: Connection, *, task: int | None = None, state: FindingState | None = None, limit: int = 500
+) -> list[Finding]:
+    """List findings, late ones and owed ones first."""
+    return many(db, Finding, "list_findings", task=task, state=state, limit=limit)
+
+
+def owed(db: Connection, task: int) -> list[Finding]:
+    """List the findings a task owes."""
+    return listing(db, task=task, state=FindingState.open)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Permit:
+    fingerprint: str
+
+
+def permits(db: Connection, *, task: int, item: str, revision: int) -> frozenset[str]:
+    """List the fingerprints a person permitted for this item with these declared files."""
+    rows = many(db, _Permit, "list_permits", task=task, item=item, revision=revision)
+    return frozenset(row.fingerprint for row in rows)
+
+
+def _prepare(db: Connection, task: Task, new: tuple[NewFinding, ...], *, actor: str) -> Task:
+    """Bring a task to where it may owe a finding."""
+    if task.state in CLOSED or task.state is TaskState.merging:
+        return tasks.touch(db, task.id)
+    if task.state is TaskState.running and attempts.active(db, task.id):
+        return claims.request_stop(db, task=task.id, why=StopReason.user, actor=actor) or task
+    gate = open_gate(db, task)
+    if gate and gate.kind is GateKind.finding:
+        return tasks.touch(db, task.id)
+    if gate:
+        close(db, gate, GateState.superseded, actor=actor, comment="a finding was recorded")
+    return tasks.move(
+        db,
+        task,
+        TaskEvent.raise_finding,
+        actor=actor,
+        facts=Facts(
+            task=task.id, owed_findings=len(new), owed_pauses=task.owed_pauses, gate=gate.kind if gate else None
+        ),
+        question=Question(reason="; ".join(finding.summary for finding in new)[:SUMMARY_LIMIT]),
+    )

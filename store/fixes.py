@@ -1,0 +1,54 @@
+"""Requested changes: one `fix` item more, that may edit what the done items could touch."""
+
+from dataclasses import replace
+
+from statemachine.attempts import AttemptKind
+from statemachine.plans import Item, ItemKind, Operation, OperationKind, Plan
+from statemachine.refusals import Refusal
+from statemachine.tasks import TaskEvent
+from statemachine.texts import one_line
+from store import plans, tasks
+from store.engine import Connection
+from store.interventions import save_covered
+from store.tasks import Task
+
+
+def request_changes(db: Connection, task: Task, *, actor: str, guidance: str) -> Task:
+    """Append a fix item with the reviewer's guidance and queue the task; its gate is closed already."""
+    if not guidance.strip():
+        raise Refusal(
+            "guidance_required", "say what should change", hint="add --guidance TEXT, or --cancel to close it"
+        )
+    plan = plans.current(db, task=task.id, number=task.revision).plan
+    done = {item.item_id for item in plans.items(db, task.id) if item.outcome}
+    fixed = replace(plan, items=(*plan.items, fix_item(plan, done=done, guidance=guidance)))
+    change = save_covered(db, task, fixed, cause="request_changes", actor=actor)
+    kind = AttemptKind.fix if len(done) == len(plan.items) else None
+    return tasks.move(
+        db,
+        task,
+        TaskEvent.request_changes,
+        actor=actor,
+        reason=one_line(guidance),
+        change=replace(change, failures=0, losses=0, retries_set=True, next_kind=kind, guidance=guidance),
+    )
+
+
+def fix_item(plan: Plan, *, done: set[str], guidance: str) -> Item:
+    """Make the item that carries a reviewer's guidance: it may edit whatever the done items declared."""
+    taken = {item.id for item in plan.items}
+    number = next(number for number in range(1, len(taken) + 2) if f"F{number}" not in taken)
+    paths = dict.fromkeys(
+        operation.path
+        for item in plan.items
+        if item.id in done
+        for operation in item.operations
+        if operation.kind is not OperationKind.delete
+    )
+    return Item(
+        id=f"F{number}",
+        title="Requested changes",
+        intent=guidance,
+        kind=ItemKind.fix,
+        operations=tuple(Operation(kind=OperationKind.edit, path=path) for path in paths),
+    )

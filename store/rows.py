@@ -1,0 +1,81 @@
+"""Run a named statement and give back frozen, typed rows."""
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from functools import cache
+from typing import Any, TypeVar, get_args, get_type_hints
+
+from psycopg import Connection as AnyConnection
+from psycopg import Cursor
+from psycopg.types.json import Jsonb
+
+from statemachine.texts import clean
+from store.statements import statement
+
+Row = TypeVar("Row")
+
+# A document that came from outside is bounded where it is made; this only keeps one text from filling a column.
+_LONGEST_TEXT = 1_000_000
+
+
+def one(db: AnyConnection[Any], row: type[Row], name: str, /, **values: object) -> Row | None:
+    """Run `store/sql/<name>.sql` and give its first row, or none."""
+    with db.cursor(row_factory=_factory(row)) as cursor:
+        return cursor.execute(statement(name), values).fetchone()
+
+
+def many(db: AnyConnection[Any], row: type[Row], name: str, /, **values: object) -> list[Row]:
+    """Run `store/sql/<name>.sql` and give all its rows."""
+    with db.cursor(row_factory=_factory(row)) as cursor:
+        return cursor.execute(statement(name), values).fetchall()
+
+
+def run(db: AnyConnection[Any], name: str, /, **values: object) -> int:
+    """Run `store/sql/<name>.sql` for its effect and say how many rows it touched."""
+    return db.execute(statement(name), values).rowcount
+
+
+def document(value: object) -> Jsonb:
+    """Make a JSON value fit for a jsonb column, whatever text an agent put into it."""
+    return Jsonb(_storable(value))
+
+
+def _storable(value: object) -> object:
+    if isinstance(value, str):
+        return clean(value, _LONGEST_TEXT)
+    if isinstance(value, Mapping):
+        return {clean(str(key), _LONGEST_TEXT): _storable(entry) for key, entry in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
+        return [_storable(entry) for entry in value]
+    return value
+
+
+def _factory(row: type[Row]) -> Callable[[Cursor[Any]], Callable[[Sequence[Any]], Row]]:
+    words = _words(row)
+
+    def maker(cursor: Cursor[Any]) -> Callable[[Sequence[Any]], Row]:
+        names = [column.name for column in cursor.description or ()]
+        coded = [(place, words[name]) for place, name in enumerate(names) if name in words]
+
+        def make(values: Sequence[Any]) -> Row:
+            typed = list(values)
+            for place, word in coded:
+                typed[place] = None if typed[place] is None else word(typed[place])
+            return row(**dict(zip(names, typed, strict=True)))
+
+        return make
+
+    return maker
+
+
+@cache
+def _words(row: type) -> dict[str, type[StrEnum]]:
+    """Find the columns of a row that are words of a closed vocabulary."""
+    return {name: word for name, hint in get_type_hints(row).items() if (word := _vocabulary(hint))}
+
+
+def _vocabulary(hint: Any) -> type[StrEnum] | None:  # noqa: ANN401 - a type hint has no better type
+    for part in get_args(hint) or (hint,):
+        if isinstance(part, type) and issubclass(part, StrEnum):
+            return part
+    return None

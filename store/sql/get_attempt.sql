@@ -1,0 +1,2 @@
+-- One attempt.
+SELECT * FROM attempt WHERE id = %(attempt)s

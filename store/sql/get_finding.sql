@@ -1,0 +1,2 @@
+-- One finding.
+SELECT * FROM finding WHERE id = %(finding)s

@@ -1,0 +1,2 @@
+-- One gate.
+SELECT * FROM gate WHERE id = %(gate)s

@@ -1,0 +1,2 @@
+-- One repository.
+SELECT * FROM repository WHERE id = %(repository)s

@@ -1,0 +1,2 @@
+-- One task.
+SELECT * FROM task WHERE id = %(task)s

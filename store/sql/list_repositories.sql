@@ -1,0 +1,2 @@
+-- Every repository by name.
+SELECT * FROM repository ORDER BY name

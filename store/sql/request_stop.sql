@@ -1,0 +1,14 @@
+-- Ask a running task to stop: the first reason recorded wins, on the task and on its active attempt.
+WITH asked AS (
+  UPDATE task SET
+    version = version + 1,
+    stop_reason = coalesce(stop_reason, %(why)s),
+    stop_by = coalesce(stop_by, %(actor)s),
+    cancel_requested = cancel_requested OR %(cancel)s
+  WHERE id = %(task)s AND state = 'running' AND (%(epoch)s::int IS NULL OR lease_epoch = %(epoch)s)
+  RETURNING *
+), told AS (
+  UPDATE attempt SET first_reason = coalesce(first_reason, asked.stop_reason)
+  FROM asked WHERE attempt.task_id = asked.id AND attempt.state IN ('pending', 'running')
+)
+SELECT * FROM asked

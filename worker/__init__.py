@@ -1,0 +1,1 @@
+"""Claim tasks and drive attempts from claim to settlement."""

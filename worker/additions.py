@@ -1,0 +1,153 @@
+"""Additions: a repository and a task, made so that a failure on the way leaves nothing half-made."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from uuid import uuid4
+
+from statemachine.plans import Plan, ProjectedTree, validate
+from statemachine.refusals import NotFound, Refusal
+from store import repositories, tasks
+from store.engine import Database
+from store.repositories import Repository
+from store.tasks import Task
+from workspace import executors, refs, sources
+from workspace import repositories as runners
+from workspace.environments import command
+from workspace.repositories import RunnerRepository
+from workspace.roots import Root, refuse_overlap
+from workspace.sources import Source
+
+_SHOWN = 5
+
+
+def add_repository(
+    database: Database,
+    root: Root,
+    *,
+    path: str,
+    name: str | None,
+    target: str | None,
+    raw_attributes: bool,
+    actor: str,
+) -> Repository:
+    """Add a person's repository: its runner repository first, then its row; the source is only read.
+
+    The merge target is the source itself unless another is named.
+    """
+    source = sources.inspect_source(path)
+    refuse_overlap(source.path, [root.path])
+    runner = uuid4()
+    made = runners.create(root, runner, source.object_format)
+    if not raw_attributes:
+        _refuse_conversions(made, source)
+    with database.connection() as db:
+        return repositories.add(
+            db,
+            runner=runner,
+            name=name or _free_name(source.path.name, {row.name for row in repositories.listing(db)}),
+            source=str(source.path),
+            target=str(Path(target).resolve()) if target else str(source.path),
+            object_format=source.object_format,
+            raw_attributes=raw_attributes,
+            actor=actor,
+        )
+
+
+def find_or_add_repository(database: Database, root: Root, word: str, *, actor: str) -> Repository:
+    """Find a repository by name or path; a path that is not known yet is added."""
+    with database.connection() as db:
+        known = repositories.find(db, word) or repositories.find(db, str(Path(word).resolve()))
+    if known:
+        return known
+    if os.sep not in word and not Path(word).exists():
+        raise NotFound(
+            "repository_not_found", f"there is no repository {word!r}", hint="tasks repo list, or name a path"
+        )
+    return add_repository(database, root, path=word, name=None, target=None, raw_attributes=False, actor=actor)
+
+
+def check_plan(plan: Plan, *, source: str) -> tuple[str, ProjectedTree]:
+    """Validate a plan on a person's repository, which is only read; gives the base and the projected tree."""
+    place = sources.inspect_source(source)
+    base = sources.resolve(place, plan.base)
+    return base, validate(plan, _modes(RunnerRepository(place.git_dir, place.object_format), base))
+
+
+def add_task(
+    database: Database,
+    root: Root,
+    *,
+    plan: Plan,
+    repository: str,
+    executor: str,
+    actor: str,
+    agents: Mapping[str, str],
+    not_before: datetime | None = None,
+    priority: int = 0,
+) -> Task:
+    """Add a task: everything is looked at first, then objects are fetched, then the rows, then the base's ref."""
+    executors.find(executor)
+    settled = replace(plan, agent=agent_command(plan.agent, agents))
+    known = find_or_add_repository(database, root, repository, actor=actor)
+    source = sources.inspect_source(known.source)
+    base = sources.resolve(source, plan.base)
+    runner = runners.open_repository(root, known.runner)
+    runners.fetch(runner, source, base)
+    validate(settled, _modes(runner, base))
+    with database.connection() as db:
+        task = tasks.add(
+            db,
+            repository=known.id,
+            plan=settled,
+            base=base,
+            target=plan.target or source.head_branch or "main",
+            executor=executor,
+            actor=actor,
+            priority=priority,
+            not_before=not_before,
+        )
+    refs.hold(runner, refs.base_ref(task.id), base)
+    refs.hold(runner, refs.task_ref(task.id), base)
+    return task
+
+
+def agent_command(agent: str | None, agents: Mapping[str, str]) -> str:
+    """Turn an agent's name into its command; a text that names no agent is a command itself, if it can be run."""
+    if not agent:
+        raise Refusal("agent_missing", "neither the plan nor the command line names an agent", hint="--agent COMMAND")
+    if agent in agents:
+        return agents[agent]
+    command(agent, prompt_file=Path("prompt.md"), prompt="")
+    return agent
+
+
+def _refuse_conversions(runner: RunnerRepository, source: Source) -> None:
+    if source.head_branch is None:
+        return
+    tip = sources.resolve(source, source.head_branch)
+    runners.fetch(runner, source, tip)
+    found = sources.converting_paths(runner, tip)
+    if found:
+        shown = ", ".join(f"{each.path} ({each.attribute}={each.value})" for each in found[:_SHOWN])
+        raise Refusal(
+            "attributes_convert",
+            f"{len(found)} path(s) of {source.path} have attributes that change bytes on checkout: {shown!a}",
+            hint="--raw-attributes: agents see and commit the raw bytes, LFS pointers stay pointers",
+            paths=[each.path for each in found[:_SHOWN]],
+        )
+
+
+def _modes(repo: RunnerRepository, commit: str) -> dict[str, str]:
+    return {os.fsdecode(path): entry.mode for path, entry in runners.listing(repo, commit).items()}
+
+
+def _free_name(wanted: str, taken: set[str]) -> str:
+    name = wanted.removesuffix(".git") or "repository"
+    return (
+        name
+        if name not in taken
+        else next(f"{name}-{n}" for n in range(2, len(taken) + 3) if f"{name}-{n}" not in taken)
+    )

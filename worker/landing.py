@@ -1,0 +1,183 @@
+"""Landing: bring an approved result to its target by one compare-and-swap, and write down what is known at each step."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+from uuid import uuid4
+
+from statemachine import landings
+from statemachine.landings import MergeFacts, Strategy, strategy_of
+from statemachine.merges import MergeState
+from statemachine.refusals import Refusal
+from statemachine.tasks import TaskEvent
+from store import approvals, checks, findings, merges, plans, repositories, tasks
+from store.engine import Connection, Database
+from store.repositories import Repository
+from store.tasks import Task
+from workspace import merges as targets
+from workspace import repositories as runners
+from workspace.hosts import host_id
+from workspace.repositories import RunnerRepository
+from workspace.roots import Root
+
+# A push ends within PATIENCE or is ended; the lease outlives it, so nobody reconciles while it may still run.
+LEASE: Final = targets.PATIENCE + timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Target:
+    """What was seen of the target before a transaction was opened."""
+
+    tip: str | None = None
+    holds_result: bool = False
+    dirty: bool = False
+    descends: bool = False
+    error: str | None = None
+
+
+def merge(
+    database: Database,
+    root: Root,
+    task: int,
+    *,
+    actor: str,
+    strategy: str | None,
+    if_version: int | None,
+    author_may_approve: bool,
+) -> Task:
+    """Merge approved work; refused with its code before anything is written, or begun, pushed and confirmed.
+
+    A push whose outcome is not known leaves the task `merging`: only the target says how it ended.
+    """
+    wanted = Strategy(strategy) if strategy else None
+    row, repository = _read(database, task)
+    runner = runners.open_repository(root, repository.runner)
+    seen = _look(runner, repository, row)
+    with database.transaction() as db:
+        held = tasks.lock(db, task, if_version=if_version)
+        facts = _facts(db, held, repository, seen, wanted, author_may_approve=author_may_approve)
+        landings.merge(facts)
+        if facts.holds_result:
+            return tasks.move(db, held, TaskEvent.confirm_merge, actor=actor, reason="the target already holds it")
+        targets.check_strategy(strategy_of(facts))
+        begun = _begin(db, held, repository, seen, strategy_of(facts), actor=actor)
+    _last_look(database, begun, repository, seen, wanted, actor=actor, author_may_approve=author_may_approve)
+    return _push(database, runner, begun, actor=actor)
+
+
+def _read(database: Database, task: int) -> tuple[Task, Repository]:
+    with database.connection() as db:
+        row = tasks.get(db, task)
+        return row, repositories.get(db, row.repository_id)
+
+
+def _look(runner: RunnerRepository, repository: Repository, task: Task) -> _Target:
+    try:
+        state = targets.target_state(repository.target, task.target)
+    except Refusal as unreadable:
+        return _Target(error=unreadable.message)
+    held = targets.holds(state, task.head)
+    known = state.tip is None or runners.contains(runner, state.tip)
+    return _Target(
+        tip=state.tip,
+        holds_result=held,
+        dirty=bool(state.obstacle),
+        descends=state.tip is None or (known and runners.is_ancestor(runner, state.tip, task.head)),
+    )
+
+
+def _facts(
+    db: Connection,
+    task: Task,
+    repository: Repository,
+    seen: _Target,
+    strategy: Strategy | None,
+    *,
+    author_may_approve: bool,
+) -> MergeFacts:
+    plan = plans.current(db, task=task.id, number=task.revision).plan
+    results = {result.command: result.passed for result in checks.latest(db, task=task.id, head=task.head)}
+    approval = approvals.latest_review(db, task.id)
+    subject = (task.head, task.base, task.target)
+    return MergeFacts(
+        task=task.id,
+        state=task.state,
+        owed_findings=tuple(finding.id for finding in findings.owed(db, task.id)),
+        owed_pauses=task.owed_pauses,
+        submitting=merges.live(db, task.id) is not None,
+        unfinished=tuple(item.item_id for item in plans.items(db, task.id) if not item.outcome),
+        missing=tuple(command for command in plan.checks if command not in results),
+        failed=tuple(command for command in plan.checks if results.get(command) is False),
+        approval_covers=approval is not None and (approval.head, approval.base, approval.target) == subject,
+        approver=approval.actor if approval else "",
+        author=task.author,
+        author_may_approve=bool(repository.policy.get("author_may_approve", author_may_approve)),
+        target_error=seen.error,
+        holds_result=seen.holds_result,
+        dirty=seen.dirty,
+        descends=seen.descends,
+        strategy=strategy,
+    )
+
+
+def _begin(
+    db: Connection, task: Task, repository: Repository, seen: _Target, strategy: Strategy, *, actor: str
+) -> merges.Merge:
+    plan = merges.Plan(
+        strategy=strategy,
+        target=repository.target,
+        branch=task.target,
+        old_tip=seen.tip,
+        head=task.head,
+        commit=task.head,
+    )
+    tasks.move(db, task, TaskEvent.begin_merge, actor=actor)
+    return merges.begin(db, merge=uuid4(), task=task.id, plan=plan, actor=actor, host=host_id(), lease=LEASE)
+
+
+def _last_look(
+    database: Database,
+    begun: merges.Merge,
+    repository: Repository,
+    seen: _Target,
+    strategy: Strategy | None,
+    *,
+    actor: str,
+    author_may_approve: bool,
+) -> None:
+    """Read owed rows and approval once more under the lock, and say durably that the push is about to start."""
+    try:
+        with database.transaction() as db:
+            held = tasks.lock(db, begun.task_id)
+            landings.last_look(_facts(db, held, repository, seen, strategy, author_may_approve=author_may_approve))
+            merges.mark_pushing(db, begun.id)
+    except Refusal as refused:
+        _fail(database, begun, actor=actor, reason=refused.message)
+        raise
+
+
+def _push(database: Database, runner: RunnerRepository, begun: merges.Merge, *, actor: str) -> Task:
+    try:
+        targets.push_fast_forward(runner, begun.commit, target=begun.target, branch=begun.branch, old=begun.old_tip)
+    except Refusal as refused:
+        if refused.code != "already_merged":
+            _fail(database, begun, actor=actor, reason=refused.message)
+            raise
+    return confirm(database, begun, actor=actor)
+
+
+def confirm(database: Database, begun: merges.Merge, *, actor: str) -> Task:
+    """Write down that the target holds the result."""
+    with database.transaction() as db:
+        held = tasks.lock(db, begun.task_id)
+        moved = tasks.move(db, held, TaskEvent.confirm_merge, actor=actor)
+        merges.end(db, begun.id, MergeState.merged, reason="")
+    return moved
+
+
+def _fail(database: Database, begun: merges.Merge, *, actor: str, reason: str) -> None:
+    """Write down that nothing was applied and no push can still be running."""
+    with database.transaction() as db:
+        held = tasks.lock(db, begun.task_id)
+        tasks.move(db, held, TaskEvent.fail_merge, actor=actor, reason=reason)
+        merges.end(db, begun.id, MergeState.failed, reason=reason)

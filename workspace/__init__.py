@@ -1,0 +1,1 @@
+"""Disk, git and processes: the only floor that touches a work tree."""

@@ -1,0 +1,243 @@
+"""Inspect a tree nobody is trusted about: what is different from its base, told as a manifest.
+
+No git runs in the tree or over it, nothing that is not a folder or a file is opened, no link is followed.
+"""
+
+import contextlib
+import functools
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final, Protocol
+from uuid import uuid4
+
+from statemachine.refusals import Refusal
+from workspace import descriptors, differences, gitdirs, links, manifests
+from workspace.blobs import blobs
+from workspace.descriptors import Folders
+from workspace.ignores import Ignores
+from workspace.links import LinkState
+from workspace.names import text
+from workspace.repositories import RunnerRepository, listing
+from workspace.rounds import Limits, Rounds, TooManyChangesError
+from workspace.sightings import Sightings
+from workspace.trees import Base, Side
+from workspace.walks import Bounds, InspectionAborted, InspectionFailed, Walk, told
+
+__all__ = [
+    "DEADLINE",
+    "Inspection",
+    "InspectionAborted",
+    "InspectionFailed",
+    "Limits",
+    "Tree",
+    "inspect",
+    "unchanged_since",
+]
+
+DEADLINE: Final = timedelta(seconds=120)
+_NO_LINKS: Final = LinkState({"version": 1, "links": {}})
+
+
+class LeftBehind(Protocol):
+    """What is told of a process that outlived the agent."""
+
+    @property
+    def pid(self) -> int:
+        """Return its id."""
+        ...
+
+    @property
+    def command(self) -> str:
+        """Return its command, quoted."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Name a work tree; with a baseline it has a `.git` of its own, which must still be as that says."""
+
+    folder: Path
+    baseline: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """Hold everything that an inspection depends on, so that it can be made again."""
+
+    tree: Tree
+    repo: RunnerRepository
+    base: str
+    before_links: LinkState
+    leftovers: tuple[LeftBehind, ...]
+    deadline: timedelta
+    aborted: Callable[[], bool]
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspection:
+    """Hold a manifest, its digest, and the folder with the packs of changed content."""
+
+    manifest: dict[str, Any]
+    digest: str
+    spool: Path
+    request: Request
+
+
+def inspect(  # noqa: PLR0913 - everything the result depends on is named at the call
+    tree: Tree,
+    *,
+    repo: RunnerRepository,
+    base: str,
+    spool: Path,
+    declared_links: Sequence[str] = (),
+    before_links: LinkState | None = None,
+    deadline: timedelta = DEADLINE,
+    aborted: Callable[[], bool] = lambda: False,
+    leftovers: Sequence[LeftBehind] = (),
+    limits: Limits | None = None,
+) -> Inspection:
+    """Inspect a dead tree against its base; `spool` is a folder that is not there yet.
+
+    Raises:
+        InspectionAborted: `aborted` said so, and nothing else was wrong.
+        InspectionFailed: anything else that leaves a part of the tree unseen.
+    """
+    request = Request(
+        tree=tree,
+        repo=repo,
+        base=base,
+        before_links=_chosen(before_links or _NO_LINKS, declared_links),
+        leftovers=tuple(leftovers),
+        deadline=deadline,
+        aborted=aborted,
+        limits=limits or Limits(),
+    )
+    manifest = _manifest(request, spool, keep=True)
+    return Inspection(manifest=manifest, digest=manifests.digest(manifest), spool=spool, request=request)
+
+
+def unchanged_since(inspection: Inspection, *, aborted: Callable[[], bool] | None = None) -> None:
+    """Inspect again and refuse a tree that is not what was judged.
+
+    Raises:
+        Refusal: `tree_changed_after_audit`.
+    """
+    request = replace(inspection.request, aborted=aborted or inspection.request.aborted)
+    again = _manifest(request, inspection.spool / f"again-{uuid4().hex}", keep=False)
+    if manifests.digest(again) != inspection.digest:
+        raise Refusal(
+            "tree_changed_after_audit",
+            "the work tree is not what was inspected any more",
+            hint="something wrote to it after the agent was ended: look for a process that survived",
+            judged=inspection.digest,
+            found=manifests.digest(again),
+        )
+
+
+def _chosen(known: LinkState, declared: Sequence[str]) -> LinkState:
+    unknown = sorted(set(declared) - known.document["links"].keys())
+    if unknown:
+        raise InspectionFailed(
+            "nobody looked where declared links lead before the agent ran", reason="links_unknown", paths=unknown
+        )
+    return known
+
+
+def _manifest(request: Request, spool: Path, *, keep: bool) -> manifests.Manifest:
+    bounds = Bounds.starting_now(request.deadline, request.aborted)
+    with told():
+        spool.mkdir(mode=0o700)
+        seen = Sightings(Base.of(listing(request.repo, request.base, sizes=True)), request.tree.baseline is not None)
+        with _opened(request.tree.folder) as tree:
+            complete = _look(request, tree, seen, spool if keep else None, bounds)
+            changes = _changes(request, tree, seen) if complete else None
+        difference = gitdirs.compare(request.tree.folder, request.tree.baseline)
+        moved = links.after(
+            request.tree.folder,
+            request.before_links,
+            object_format=request.repo.object_format,
+            check=bounds.check,
+        )
+        identity = _identity(spool)
+    bounds.check()
+    manifest = {
+        "version": manifests.VERSION,
+        "base": request.base,
+        "metadata_changed": bool(difference.metadata),
+        "metadata": list(difference.metadata),
+        "agent_commits": bool(difference.commits),
+        "commits": list(difference.commits),
+        "links_changed": moved,
+        "gitlink_content": sorted(seen.gitlink_content),
+        "leftover_processes": [{"pid": each.pid, "command": each.command} for each in request.leftovers],
+        "ignored": sorted(seen.ignored, key=lambda line: str(line["path"])),
+        "notes": manifests.notes(seen.notes),
+        "identity": identity,
+    }
+    # A list that is not whole is not told at all: who judges must not take a part for the whole.
+    return manifest if changes is None else manifest | {"changes": changes}
+
+
+def _look(request: Request, tree: int, seen: Sightings, spool: Path | None, bounds: Bounds) -> bool:
+    """Walk the tree; tell whether all of it was seen, or there is more than anybody should judge."""
+    algorithm = request.repo.object_format
+    with tempfile.TemporaryDirectory(dir=spool) as scratch, Walk(tree, algorithm=algorithm, spool=spool, bounds=bounds) as walk:
+        rules = Ignores(request.repo, seen.base.listing, Path(scratch, "rules"))
+        try:
+            Rounds(walk, rules, seen, request.limits, request.deadline).run()
+        except TooManyChangesError:
+            return False
+        walk.finish()
+    return True
+
+
+def _changes(request: Request, tree: int, seen: Sightings) -> list[differences.Change] | None:
+    """List the changes, or None where there are too many."""
+    gone = differences.missing(seen)
+    if len(gone) > request.limits.changes:
+        return None
+    olds = _olds(request.repo, seen, gone)
+    with Folders(tree) as folders:
+        found = differences.changes(seen, olds, functools.partial(links.traverses, folders))
+    counted = sum(not change["ignored"] for change in found)
+    return found if counted <= request.limits.changes else None
+
+
+def _olds(repo: RunnerRepository, seen: Sightings, gone: Sequence[str]) -> dict[str, Side]:
+    """Describe how the base had each path that is gone or different; what its links said is read from the base."""
+    different = [path for path in (*seen.now, *seen.ignored_odd) if path in seen.base.entries]
+    olds = {path: seen.base.side(path) for path in (*gone, *different)}
+    said = [path for path, side in olds.items() if side.type == "symlink"]
+    for path, blob in zip(said, blobs(repo, [str(olds[path].id) for path in said]), strict=True):
+        olds[path] = seen.base.side(path, text(b"".join(blob.pieces())))
+    return olds
+
+
+@contextlib.contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    """Hold the tree open, accessible meanwhile even where its owner locked it."""
+    mode = stat.S_IMODE(folder.lstat().st_mode)
+    if mode & stat.S_IRWXU != stat.S_IRWXU:
+        os.chmod(folder, mode | stat.S_IRWXU, follow_symlinks=False)
+    with descriptors.opened(folder) as tree:
+        try:
+            yield tree
+        finally:
+            if mode & stat.S_IRWXU != stat.S_IRWXU:
+                os.fchmod(tree, mode)
+
+
+def _identity(folder: Path) -> str:
+    """Try whether the file system takes two spellings of a name for one."""
+    probe, other = folder / "Identity-\u00e9", folder / "identity-e\u0301"
+    probe.touch(mode=0o600)
+    try:
+        return "folding" if other.exists() or (folder / "identity-\u00e9").exists() else "exact"
+    finally:
+        probe.unlink()

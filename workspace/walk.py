@@ -1,0 +1,103 @@
+"""Walk a tree in a process of its own: `python -I -S walk.py TREE`, jobs on stdin, answers on stdout.
+
+TREE is a descriptor that was inherited. Nothing but the standard library and this folder is imported, so that a
+helper starts fast and an environment of the worker's cannot reach it. The end of stdin is the order to leave.
+"""
+
+import contextlib
+import errno
+import os
+import resource
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+if __name__ == "__main__":
+    sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from workspace import frames, lists, surveys
+from workspace.descriptors import Folders, TooDeepError
+from workspace.packs import PackWriter, digest
+from workspace.reads import Reader
+from workspace.troubles import Reason, TroubleError
+
+_VANISHED: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ESTALE})
+
+
+@dataclass(slots=True)
+class Walker:
+    """Do jobs on one tree."""
+
+    folders: Folders
+    reader: Reader
+
+    def look(self, names: list[str]) -> list[dict[str, Any]]:
+        """List folders."""
+        return [lists.listing(self.folders, name) for name in names]
+
+    def survey(self, name: str) -> dict[str, Any]:
+        """Sum up one ignored folder."""
+        return surveys.survey(self.folders, name)
+
+    def read(self, batches: list[tuple[str, str, list[list[str]]]]) -> dict[str, Any]:
+        """Read entries, folder by folder."""
+        for folder, state, entries in batches:
+            self.reader.read(folder, state, entries)
+        return self.reader.take()
+
+    def finish(self) -> int:
+        """Seal the pack and give locked folders their modes back."""
+        self.folders.close()
+        return self.reader.pack.finish() if self.reader.pack else 0
+
+
+def answer(walker: Walker, order: list[Any]) -> dict[str, Any]:
+    """Do one job, and tell what stopped it."""
+    job: Callable[..., Any] = getattr(walker, order[0])
+    try:
+        return {"done": job(*order[1:])}
+    except TroubleError as trouble:
+        return _trouble(trouble.reason, trouble.path, trouble.detail)
+    except TooDeepError as error:
+        return _trouble(Reason.too_deep, str(error.filename), str(error.strerror))
+    except OSError as error:
+        reason = Reason.changed if error.errno in _VANISHED else Reason.unexpected
+        return _trouble(reason, str(error.filename or ""), str(error.strerror))
+
+
+def _trouble(reason: Reason, path: str, detail: str) -> dict[str, Any]:
+    return {"trouble": [reason.value, path, detail]}
+
+
+def walker(tree: int, algorithm: str, pack: str | None) -> Walker:
+    """Make what does the jobs; `pack` names the file for changed content."""
+    folders = Folders(tree)
+    writer = PackWriter(Path(pack), algorithm) if pack else None
+    return Walker(folders=folders, reader=Reader(folders=folders, digest=digest(algorithm), pack=writer))
+
+
+def main(arguments: list[str]) -> int:
+    """Serve one worker until it closes the pipe."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    tree, algorithm, pack = int(arguments[0]), arguments[1], arguments[2] or None
+    served = walker(tree, algorithm, pack)
+    try:
+        while (order := frames.receive(sys.stdin.buffer)) is not None:
+            sys.stdout.buffer.write(frames.pack(answer(served, order)))
+            sys.stdout.buffer.flush()
+    finally:
+        served.folders.close()
+        os.close(tree)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
