@@ -1,5 +1,6 @@
 """Where the database is: a URL read, completed with our own settings, and told without its password."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -41,14 +42,25 @@ def parse(url: str) -> Address:
     """Read a URL or a libpq string; a SQLAlchemy driver suffix is allowed and dropped."""
     plain = url.replace("postgresql+psycopg://", "postgresql://", 1)
     try:
-        return Address(make_conninfo("", **conninfo_to_dict(plain)))
+        known = conninfo_to_dict(plain)
     except ProgrammingError:
-        # libpq's own words may quote the part it stumbled on, which may be the password.
+        known = {}
+    if not known or _misread(known):
+        # Never in libpq's own words: they quote the part it stumbled on, which may be the password.
         raise Refusal(
             "bad_database_url",
             "the database URL cannot be read",
             hint="write it as postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with special characters as %XX",
-        ) from None
+        )
+    return Address(make_conninfo("", **known))
+
+
+def _misread(known: Mapping[str, object]) -> bool:
+    # An unescaped @ or : of a password moves the rest of it into the host or the port.
+    hosts, ports = str(known.get("host", "")).split(","), str(known.get("port", "")).split(",")
+    return any("@" in host[1:] and not host.startswith("/") for host in hosts) or not all(
+        port.isdecimal() or not port for port in ports
+    )
 
 
 def complete(address: Address, *, name: str, statement_timeout: timedelta) -> Address:

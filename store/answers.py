@@ -1,4 +1,4 @@
-"""Answers: what a person's word at a gate does. Each runs in one transaction of the caller, decided under the row lock."""
+"""Answers: what a person's word at a gate does, in one transaction of the caller, under the task's row lock."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -9,7 +9,7 @@ from statemachine.attempts import AttemptKind, StopReason
 from statemachine.refusals import LostRace
 from statemachine.tasks import TaskEvent, TaskState
 from store.engine import Connection
-from store.rows import many, one
+from store.rows import many, one, run
 from store.tasks import Question, Task, move
 
 
@@ -85,6 +85,11 @@ def beat(db: Connection, *, worker: int, held: Iterable[tuple[int, int]], lease:
         epochs=[epoch for _, epoch in pairs],
         lease=lease,
     )
+
+
+def give_up(db: Connection, *, task: int, epoch: int) -> None:
+    """Give a lease up without moving its task: whoever looks next may take it over."""
+    run(db, "expire_lease", task=task, epoch=epoch)
 
 
 def signals(db: Connection, *, held: Iterable[tuple[int, int]]) -> list[Beat]:

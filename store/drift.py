@@ -11,9 +11,9 @@ from typing import Final
 from alembic import command
 from sqlalchemy import Connection
 
+from store.migrating import configured
 from store.schema import metadata
 from store.statements import statement
-from store.upgrades import configured
 
 ASIDE: Final = "weighlock_check"
 

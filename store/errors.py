@@ -9,8 +9,7 @@ from store.constraints import MEANINGS
 from store.meanings import STATES, Meaning
 
 _FIRST_LINE_LIMIT: Final = 300
-_LOGIN: Final = ("28",)  # invalid_authorization_specification and its password
-_MISSING: Final = "3D000"
+_LOGIN: Final = ("authentication", "password", "pg_hba.conf", "role ")
 
 
 class Ambiguous(Unavailable):
@@ -43,11 +42,11 @@ def refusal_for(error: psycopg.Error | UnicodeEncodeError, *, closed: bool) -> R
 def unreachable(error: psycopg.Error, where: str) -> Unavailable:
     """Say why no connection could be opened, in the server's or the system's words, never with the password."""
     reason = _first_line(error)
-    state = error.sqlstate or ""
-    if state.startswith(_LOGIN) or "authentication" in reason:
+    # Before a session exists the driver keeps no SQLSTATE; only the words tell.
+    if any(word in reason for word in _LOGIN):
         hint = "check the user and password of TASKS_DATABASE_URL"
         return Unavailable("database_login_refused", f"{where}: {reason}", hint=hint, address=where)
-    if state == _MISSING or reason.endswith("does not exist"):
+    if reason.startswith("database ") and reason.endswith("does not exist"):
         hint = "create the database, then run: tasks db upgrade"
         return Unavailable("database_missing", f"{where}: {reason}", hint=hint, address=where)
     hint = "start the server, or check TASKS_DATABASE_URL; tasks doctor says which one is used"

@@ -1,9 +1,9 @@
 """Findings: recorded whatever the task is doing, decided once by a named person."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol, Self
 from uuid import UUID
 
 from statemachine.attempts import StopReason
@@ -44,6 +44,26 @@ class Finding:
     reason: str | None
 
 
+class Seen(Protocol):
+    """Be something a judgement owes: what screening calls a violation."""
+
+    @property
+    def kind(self) -> FindingKind:
+        """What kind of thing."""
+
+    @property
+    def summary(self) -> str:
+        """One sentence."""
+
+    @property
+    def fingerprint(self) -> str:
+        """The name that seeing it again gives again."""
+
+    @property
+    def evidence(self) -> Mapping[str, object]:
+        """What can be stored of it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewFinding:
     """What was seen, before it is a row."""
@@ -54,6 +74,11 @@ class NewFinding:
     evidence: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
+    def of(cls, seen: Seen) -> Self:
+        """Take over what a judgement owes."""
+        return cls(kind=seen.kind, summary=seen.summary, fingerprint=seen.fingerprint, evidence=dict(seen.evidence))
+
+    @classmethod
     def seen(
         cls,
         kind: FindingKind,
@@ -62,9 +87,15 @@ class NewFinding:
         item: str | None,
         paths: Iterable[str] = (),
         evidence: dict[str, Any] | None = None,
-    ) -> "NewFinding":
+    ) -> Self:
         """Name what was seen so that seeing it again gives the same name."""
         return cls(kind=kind, summary=summary, fingerprint=fingerprint(kind, item, paths), evidence=evidence or {})
+
+    @classmethod
+    def refused(cls, kind: FindingKind, refusal: Refusal, *, item: str | None) -> Self:
+        """Turn what could not be done for a reason into something a person looks at."""
+        facts = {name: str(fact) for name, fact in refusal.facts.items()}
+        return cls.seen(kind, refusal.message, item=item, evidence={**facts, "code": refusal.code})
 
 
 def record(

@@ -17,10 +17,10 @@ SYSTEM_STATE: Final = Path("/var/lib/weighlock")
 _PASSABLE: Final = 0o001
 
 
-def home_of(state: Path, *, outside: Path = SYSTEM_STATE) -> Path:
+def home_of(state: Path) -> Path:
     """Make or find the folder of the embedded server of `state`."""
     try:
-        return _shared(state, outside) if os.geteuid() == 0 else _own(state)
+        return _shared(state) if os.geteuid() == 0 else _own(state)
     except OSError as error:
         raise Unavailable(
             "embedded_no_room",
@@ -41,13 +41,13 @@ def _own(state: Path) -> Path:
     return home.resolve()
 
 
-def _shared(state: Path, outside: Path) -> Path:
+def _shared(state: Path) -> Path:
     link = state / "postgres"
     state.mkdir(mode=0o711, parents=True, exist_ok=True)
     if not link.is_symlink() and not link.is_dir() and not passable(state):
         digest = hashlib.sha256(os.fsencode(state.resolve())).hexdigest()[:12]
         with suppress(FileExistsError):
-            link.symlink_to(outside / f"postgres-{digest}")
+            link.symlink_to(SYSTEM_STATE / f"postgres-{digest}")
     home = link.resolve()
     home.mkdir(mode=0o711, parents=True, exist_ok=True)
     return home

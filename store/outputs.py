@@ -27,30 +27,31 @@ class Output:
     saved_at: datetime
 
 
-def add(
-    db: Connection,
-    *,
-    attempt: UUID,
-    kind: str,
-    host: str,
-    path: str,
-    size: int,
-    sha256: str,
-    truncated: bool,
-    tail: str = "",
-) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewOutput:
+    """A file that is there already and is about to be named; `size` and `sha256` speak of what was said, uncut."""
+
+    kind: str
+    path: str
+    size: int
+    sha256: str
+    truncated: bool = False
+    tail: str = ""
+
+
+def add(db: Connection, *, attempt: UUID, host: str, file: NewOutput) -> None:
     """Name a file of an attempt; naming it again replaces what was said of it."""
     run(
         db,
         "add_output",
         attempt=attempt,
-        kind=kind,
+        kind=file.kind,
         host=host,
-        path=path,
-        size=size,
-        sha256=sha256,
-        truncated=truncated,
-        tail=clean(tail, TAIL_LIMIT),
+        path=file.path,
+        size=file.size,
+        sha256=file.sha256,
+        truncated=file.truncated,
+        tail=clean(file.tail, TAIL_LIMIT),
     )
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from statemachine.refusals import Unavailable
-from store.homes import SYSTEM_STATE, passable
+from store import homes
 
 SYSTEM_USER: Final = "weighlock"
 
@@ -78,7 +78,7 @@ def account_of(data: Path) -> Account | None:
     return Account(user.pw_uid, user.pw_gid)
 
 
-def folder_of_programs(account: Account | None, *, outside: Path = SYSTEM_STATE) -> Path:
+def folder_of_programs(account: Account | None) -> Path:
     """Find the programs; where `account` cannot pass to the installed ones, a copy of them."""
     spec = find_spec(_PACKAGE)
     if spec is None or spec.origin is None:
@@ -88,8 +88,8 @@ def folder_of_programs(account: Account | None, *, outside: Path = SYSTEM_STATE)
             hint="install it, or name a server with TASKS_DATABASE_URL",
         )
     package = Path(spec.origin).parent
-    if account is not None and not passable(package):
-        package = copied(package, outside)
+    if account is not None and not homes.passable(package):
+        package = copied(package, homes.SYSTEM_STATE)
     return package / _INSTALLED / "bin"
 
 

@@ -7,6 +7,7 @@ from statemachine.attempts import AttemptKind, StopReason
 from statemachine.refusals import LeaseLost
 from statemachine.settlement import retry_left
 from statemachine.steps import NextItem, StepFacts
+from store import plans, tasks
 from store.engine import Connection
 from store.rows import one
 
@@ -44,11 +45,14 @@ def facts(db: Connection, *, task: int, epoch: int) -> StepFacts:
     )
 
 
-def kind_after(asked: StepFacts, *, done: str | None) -> AttemptKind:
-    """Name the kind of work that is due once `done` is done; what only needs submitting is anybody's."""
-    if asked.item and asked.item.id != done:
-        return asked.item.kind
-    return AttemptKind.check if asked.checks else AttemptKind.execute
+def kind_after(db: Connection, *, task: int, done: str) -> AttemptKind:
+    """Name the kind of work that is due once an item is done; what only needs submitting is anybody's."""
+    undone = next((item for item in plans.items(db, task) if not item.outcome and item.item_id != done), None)
+    if undone:
+        return AttemptKind(undone.kind)
+    row = tasks.get(db, task)
+    checked = plans.current(db, task=task, number=row.revision).plan.checks
+    return AttemptKind.check if checked else AttemptKind.execute
 
 
 def _next_item(rows: _Rows) -> NextItem | None:

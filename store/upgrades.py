@@ -4,33 +4,28 @@ Everything a run changes is one transaction. Alembic and SQLAlchemy are imported
 """
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from time import monotonic, sleep
 from typing import Final
 
-import psycopg
 from alembic import command
 from alembic.config import Config
-from alembic.util import CommandError
 from sqlalchemy import Connection as SqlConnection
-from sqlalchemy import create_engine
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.pool import NullPool
 
-from statemachine.refusals import LostRace, Refusal
-from store.addresses import Address, complete, parse
+from statemachine.refusals import LostRace
+from store import drift
+from store.addresses import Address
 from store.connections import Connection, connect
-from store.errors import refusal_for
+from store.migrating import configured, migration_address, opened, told
 from store.roles import APP, grant
-from store.versions import check_known, installed_version, known_versions, migrations
+from store.versions import check_known, check_schema, installed_version, known_versions
 
 PATIENCE: Final = timedelta(seconds=60)
 
 _KEY: Final = 0x7765_6967_686C_6F63  # "weighloc": the advisory lock of whoever changes the schema
 _PAUSE: Final = 0.2
-_NEVER: Final = timedelta(0)  # a migration may take as long as it takes; waiting for a lock may not
 
 _HOLDER: Final = """
 SELECT activity.pid, activity.application_name AS name, activity.backend_start AS since
@@ -45,7 +40,7 @@ def upgrade(url: str, *, to: str = "head", patience: timedelta = PATIENCE) -> No
     """Bring the schema up to `to`; what is there already is left as it is."""
     with _alone(url, patience) as (address, installed), _migrating(address) as (config, db):
         check_known(installed)
-        _told(lambda: command.upgrade(config, to))
+        told(lambda: command.upgrade(config, to))
         if db.exec_driver_sql(f"SELECT to_regrole('{APP}') IS NOT NULL").scalar():
             grant(db.exec_driver_sql)
 
@@ -54,13 +49,25 @@ def downgrade(url: str, *, to: str, patience: timedelta = PATIENCE) -> None:
     """Take the schema back to `to` (`base`: away altogether), with the rows only it can hold."""
     with _alone(url, patience) as (address, installed), _migrating(address) as (config, _):
         check_known(installed)
-        _told(lambda: command.downgrade(config, to))
+        told(lambda: command.downgrade(config, to))
 
 
 def current(url: str) -> str | None:
     """Read the revision of the schema; None where there is none."""
-    with connect(_address(url)) as db:
+    with connect(migration_address(url)) as db:
         return installed_version(db)
+
+
+def check(url: str) -> list[str]:
+    """List where the schema differs from the migrations and the models; empty means nowhere. Changes nothing.
+
+    The user of the URL must be allowed to make a schema aside, as the owner of the database is.
+    """
+    address = migration_address(url)
+    with connect(address) as db:
+        check_schema(db)
+    with opened(address) as db:
+        return drift.differences(db) + drift.model_differences(db)
 
 
 def newest() -> str:
@@ -72,38 +79,8 @@ def upgrade_sql(*, start: str | None = None, to: str = "head") -> str:
     """Write what `upgrade` would run, from an empty database or from revision `start`, for who runs SQL by hand."""
     written = io.StringIO()
     config = configured(output=written)
-    _told(lambda: command.upgrade(config, f"{start}:{to}" if start else to, sql=True))
+    told(lambda: command.upgrade(config, f"{start}:{to}" if start else to, sql=True))
     return written.getvalue()
-
-
-def configured(*, output: io.StringIO | None = None) -> Config:
-    """Configure Alembic for the migrations of this program, wherever it is run."""
-    config = Config(output_buffer=output) if output is not None else Config()
-    config.set_main_option("script_location", str(migrations()).replace("%", "%%"))
-    config.set_main_option("path_separator", "os")
-    return config
-
-
-@contextmanager
-def opened(address: Address) -> Iterator[SqlConnection]:
-    """Open one SQLAlchemy transaction at the address, kept at the end of the block; refusals are our own."""
-    engine = create_engine(
-        "postgresql+psycopg://",
-        creator=lambda: psycopg.connect(address.conninfo),
-        poolclass=NullPool,
-        use_native_hstore=False,
-    )
-    try:
-        # no_parameters: a script may hold % and : and is sent as it stands
-        with engine.connect().execution_options(no_parameters=True) as db, db.begin():
-            yield db
-    except DBAPIError as error:
-        refusal = refusal_for(error.orig, closed=False) if isinstance(error.orig, psycopg.Error) else None
-        if refusal is None:
-            raise
-        raise refusal from error
-    finally:
-        engine.dispose()
 
 
 @contextmanager
@@ -118,7 +95,7 @@ def _migrating(address: Address) -> Iterator[tuple[Config, SqlConnection]]:
 def _alone(url: str, patience: timedelta) -> Iterator[tuple[Address, str | None]]:
     # A session lock on a connection of its own: a transaction's lock would end with the first COMMIT,
     # and a blocking one would wait without a word.
-    address = _address(url)
+    address = migration_address(url)
     with connect(address) as db:
         deadline = monotonic() + patience.total_seconds()
         while not _locked(db):
@@ -142,16 +119,3 @@ def _busy(db: Connection, patience: timedelta) -> LostRace:
         hint=f"wait for it, or end it: SELECT pg_terminate_backend({holder['pid']})",
         **holder,
     )
-
-
-def _address(url: str) -> Address:
-    return complete(parse(url), name="migration", statement_timeout=_NEVER)
-
-
-def _told(run: Callable[[], None]) -> None:
-    try:
-        run()
-    except CommandError as error:
-        raise Refusal(
-            "no_such_revision", f"the schema cannot go there: {error}", hint="see: tasks db current"
-        ) from error

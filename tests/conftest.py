@@ -152,10 +152,10 @@ _started: list[str] = []
 
 
 @pytest.fixture(autouse=True)
-def no_transaction_is_open_while_a_process_starts() -> Iterator[None]:
+def no_transaction_is_open_while_a_process_starts() -> Iterator[list[str]]:
     """Fail a test in which the product started a process from a thread with an open transaction."""
     _started.clear()
-    yield
+    yield _started
     assert _started == []
 
 

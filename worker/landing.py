@@ -1,4 +1,4 @@
-"""Landing: bring an approved result to its target by one compare-and-swap, and write down what is known at each step."""
+"""Landing: bring an approved result to its target by one compare-and-swap, writing down what is known."""
 
 from dataclasses import dataclass
 from datetime import timedelta

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 from types import FrameType
 
-from statemachine.refusals import LeaseLost, Refusal
+from statemachine.refusals import Refusal
 from store import claims, workers
 from store.engine import Database
 from store.tasks import Task
@@ -99,8 +99,9 @@ class _Loop:
         lease = station.heartbeat.hold(task=task.id, epoch=task.lease_epoch, context=task.context, sent=sent)
         try:
             drive(station, task, lease)
-        except LeaseLost:
-            station.say(f"task {task.id}: the lease was lost; recovery takes it from here")
+        except Refusal as refused:
+            # Its lease runs out from here; recovery takes the task from where its rows say it is.
+            station.say(f"task {task.id}: {refused.message} [{refused.code}]; recovery takes it from here")
         except BaseException as error:  # noqa: BLE001 - the main thread raises it once everything is at rest
             self._failure = self._failure or error
         finally:

@@ -12,7 +12,6 @@ from statemachine.steps import (
     RunChecks,
     RunItem,
     Step,
-    StepFacts,
     Submit,
     next_step,
 )
@@ -47,10 +46,10 @@ def _turn(station: Station, task: Task, lease: Lease) -> Task:
     step = next_step(facts)
     if isinstance(step, RunItem | RunChecks) and (station.draining.is_set() or not _served(station, now, step)):
         return _move(station, now, lease, TaskEvent.release, "draining" if station.draining.is_set() else "not served")
-    return _take(station, now, lease, step, facts)
+    return _take(station, now, lease, step)
 
 
-def _take(station: Station, task: Task, lease: Lease, step: Step, facts: StepFacts) -> Task:
+def _take(station: Station, task: Task, lease: Lease, step: Step) -> Task:  # noqa: PLR0911 - one for each kind of step
     match step:
         case RunItem(item=item, kind=kind):
             return run_item(station, task, lease, item=item, kind=kind)

@@ -36,7 +36,8 @@ def changes(seen: Sightings, olds: Mapping[str, Side], through_link: Callable[[s
 
 def missing(seen: Sightings) -> list[str]:
     """List the paths of the base that are gone: not there, and not merely out of sight."""
-    absent = [path for path in seen.base.entries if path not in seen.kept and path not in seen.now]
+    there = seen.kept | seen.now.keys() | seen.ignored_odd.keys()
+    absent = [path for path in seen.base.entries if path not in there]
     return [path for path in absent if not _out_of_sight(path, seen.closed)] if seen.closed else absent
 
 

@@ -24,8 +24,8 @@ OUTPUT: Final = 256 << 20
 OLDEST: Final = (2, 30)
 
 _BUILTINS: Final = """
-    cat-file check-attr check-ignore commit-tree config diff-files diff-index diff-tree for-each-ref format-patch fsck hash-object
-    index-pack init ls-files ls-tree merge-base pack-objects push read-tree rev-list rev-parse symbolic-ref
+    cat-file check-attr check-ignore commit-tree config diff-files diff-index diff-tree for-each-ref format-patch fsck
+    hash-object index-pack init ls-files ls-tree merge-base pack-objects push read-tree rev-list rev-parse symbolic-ref
     update-index update-ref verify-pack version worktree write-tree
 """
 BUILTINS: Final = frozenset(_BUILTINS.split())

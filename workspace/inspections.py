@@ -79,6 +79,14 @@ class Request:
     limits: Limits
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Say where an inspection may write, and whether it keeps what it read there."""
+
+    spool: Path
+    keep: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inspection:
     """Hold a manifest, its digest, and the folder with the packs of changed content."""
@@ -155,7 +163,7 @@ def _manifest(request: Request, spool: Path, *, keep: bool) -> manifests.Manifes
         spool.mkdir(mode=0o700)
         seen = Sightings(Base.of(listing(request.repo, request.base, sizes=True)), request.tree.baseline is not None)
         with _opened(request.tree.folder) as tree:
-            complete = _look(request, tree, seen, spool if keep else None, bounds)
+            complete = _look(request, tree, seen, Room(spool, keep), bounds)
             changes = _changes(request, tree, seen) if complete else None
         difference = gitdirs.compare(request.tree.folder, request.tree.baseline)
         moved = links.after(
@@ -184,10 +192,13 @@ def _manifest(request: Request, spool: Path, *, keep: bool) -> manifests.Manifes
     return manifest if changes is None else manifest | {"changes": changes}
 
 
-def _look(request: Request, tree: int, seen: Sightings, spool: Path | None, bounds: Bounds) -> bool:
+def _look(request: Request, tree: int, seen: Sightings, room: Room, bounds: Bounds) -> bool:
     """Walk the tree; tell whether all of it was seen, or there is more than anybody should judge."""
-    algorithm = request.repo.object_format
-    with tempfile.TemporaryDirectory(dir=spool) as scratch, Walk(tree, algorithm=algorithm, spool=spool, bounds=bounds) as walk:
+    kept = room.spool if room.keep else None
+    with (
+        tempfile.TemporaryDirectory(dir=room.spool) as scratch,
+        Walk(tree, algorithm=request.repo.object_format, spool=kept, bounds=bounds) as walk,
+    ):
         rules = Ignores(request.repo, seen.base.listing, Path(scratch, "rules"))
         try:
             Rounds(walk, rules, seen, request.limits, request.deadline).run()

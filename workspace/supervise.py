@@ -61,15 +61,25 @@ class Supervisor:
         return None
 
     def end(self, grace: float | None) -> Message:
-        """End what is left, gently and then not; report what outlived the agent and what outlived even that."""
+        """End what is left, gently and then not; report what outlived the agent and what outlived even that.
+
+        After a stop only what had to be killed counts as having outlived the agent: all were asked at the same time.
+        """
         stopped = grace is not None
         left = [] if stopped or self._childless_within(_SETTLE) else self._seen()
-        self._signal(signal.SIGTERM, signal.SIGCONT)
-        childless = self._childless_within(GRACE if grace is None else grace)
-        if stopped and not childless and self.status is not None:
+        if not self._ask_to_end(GRACE if grace is None else grace) and stopped and self.status is not None:
             left = self._seen()
         remaining = [] if self._kill() else self._seen()
         return {"status": self.status, "stopped": stopped, "leftovers": left, "remaining": remaining}
+
+    def _ask_to_end(self, grace: float) -> bool:
+        """Ask twice: a shell between fork and exec loses the signal, and an agent may start more while it ends."""
+        deadline = time.monotonic() + grace
+        self._signal(signal.SIGTERM, signal.SIGCONT)
+        while self.status is None and not self._reap() and (left := deadline - time.monotonic()) > 0:
+            self._wait(left)
+        self._signal(signal.SIGTERM, signal.SIGCONT)
+        return self._childless_within(deadline - time.monotonic())
 
     def _kill(self) -> bool:
         """Freeze before the kill: what is stopped cannot fork, so each round closes in on a tree that grows."""

@@ -1,0 +1,59 @@
+"""The result of a task: its diff, and files to carry it elsewhere."""
+
+# ruff: noqa: PLC0415 - as in cli.tasks
+
+from pathlib import Path
+
+import click
+
+from cli.context import Context
+from cli.identifiers import Id, Noun, Number
+from cli.options import command
+
+LIMIT = 64 << 20
+"""Bytes of a diff; past it the diff says that it is cut."""
+
+
+@command(example=["tasks diff 12", "tasks diff 12 | less"])
+@click.argument("task", type=Id(Noun.task), metavar="ID")
+def diff(context: Context, *, task: Number) -> None:
+    """Show the result of a task against its base."""
+    from cli import diffs, ranges
+    from workspace import exports
+
+    found = ranges.of_task(context, task.value)
+    text = exports.diff(found.repository, found.base, found.head, limit=LIMIT) if found.head != found.base else b""
+    context.screen.document({**found.document(), "diff": text})
+    if not text:
+        context.screen.say(f"task {task.value} has no commit yet")
+    diffs.show(context.screen, text)
+
+
+@command(example=["tasks export 12 --format patch | git am", "tasks export 12 --format bundle --output result.bundle"])
+@click.argument("task", type=Id(Noun.task), metavar="ID")
+@click.option("--format", "form", type=click.Choice(["patch", "bundle"]), required=True, help="What to write.")
+@click.option(
+    "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to; patches go to stdout without it."
+)
+def export(context: Context, *, task: Number, form: str, output: Path | None) -> None:
+    """Write the result of a task as patches or a bundle."""
+    from cli import files, ranges
+    from workspace import exports
+
+    if output is None and form == "bundle":
+        raise click.UsageError("a bundle needs --output FILE")
+    found = ranges.of_task(context, task.value)
+    told = {**found.document(), "format": form, "path": str(output.absolute()) if output else None}
+    if output is None:
+        patches = exports.patches(found.repository, found.base, found.head)
+        context.screen.document({**told, "patch": patches})
+        context.screen.raw(patches)
+        return
+    files.refuse_existing(output)
+    if form == "bundle":
+        exports.bundle(found.repository, found.base, found.head, output.absolute())
+    else:
+        files.write_new(output, exports.patches(found.repository, found.base, found.head))
+    context.screen.document(told)
+    context.screen.say(f"wrote {output}")
+    context.screen.next_step(f"git am {output}" if form == "patch" else f"git fetch {output} weighlock")

@@ -1,0 +1,130 @@
+"""Checks: the plan's commands, run one after the other in a fresh tree of exactly the head."""
+
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from statemachine.attempts import AttemptKind
+from statemachine.refusals import LeaseLost, Refusal
+from statemachine.settlement import Outcome
+from store import checks, outputs
+from store.engine import Connection
+from store.settlements import Report
+from store.tasks import Task
+from worker import runs, spaces
+from worker.launches import Ended, exit_code, log_of, mark_launched, run_agent
+from worker.leases import Lease
+from worker.publishing import publish_refs
+from worker.runs import Run
+from worker.settling import settle_surely
+from worker.spaces import Space
+from worker.station import Station
+from workspace.environments import command, environment
+from workspace.processes import Launch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Checked:
+    """One command and how it ended."""
+
+    command: str
+    ended: Ended
+
+    @property
+    def passed(self) -> bool:
+        return self.ended.exit.code == 0 and self.ended.isolation is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Outcome:
+    """What ran, in order, and what kept the rest from running."""
+
+    ran: tuple[_Checked, ...] = ()
+    code: str = ""
+    failure: str = ""
+
+
+def run_checks(station: Station, task: Task, lease: Lease, *, commands: tuple[str, ...]) -> Task:
+    """Run the checks that did not pass on this head yet and settle; a failed one keeps no other from running."""
+    run = runs.admit(station, task, lease, kind=AttemptKind.check, item=None)
+    station.say(f"task {task.id}: checks begin")
+    space, outcome = _attempt(run, commands)
+    settled = settle_surely(run, _report(run, outcome), beside=lambda db: _write(db, run, outcome))
+    station.say(f"task {task.id}: checks {settled.attempt_state} ({settled.word}); the task is {settled.task.state}")
+    with contextlib.suppress(Refusal):
+        publish_refs(station.database, station.root, task.id)
+    if space is not None:
+        spaces.put_away(run, space)
+    lease.context = settled.task.context
+    return settled.task
+
+
+def _attempt(run: Run, commands: tuple[str, ...]) -> tuple[Space | None, _Outcome]:
+    space: Space | None = None
+    try:
+        space = spaces.prepare(run)
+        left = mark_launched(run, space, links_digest=None).budget_left
+        ran = []
+        for number, each in enumerate(commands, start=1):
+            ran.append(
+                _Checked(command=each, ended=run_agent(run, _launch(run, space, each, number), budget_left=left))
+            )
+            if ran[-1].ended.stopped:
+                break
+    except LeaseLost:
+        raise
+    except Refusal as refused:
+        code = "" if refused.code == "not_launched" else refused.code
+        return space, _Outcome(code=code, failure=refused.message)
+    return space, _Outcome(ran=tuple(ran), code="" if all(each.passed for each in ran) else "checks_failed")
+
+
+def _launch(run: Run, space: Space, text: str, number: int) -> Launch:
+    given = environment(
+        attempt=run.attempt.id,
+        task=run.task.id,
+        item="",
+        prompt_file=Path("/dev/null"),
+        temporary=spaces.temporary(run),
+        home=Path.home(),
+    )
+    return Launch(
+        argv=command(text, prompt_file=Path("/dev/null"), prompt="", path=given["PATH"]),
+        folder=space.folder,
+        environment=given,
+        output=run.folder / f"check-{number}.log",
+    )
+
+
+def _report(run: Run, outcome: _Outcome) -> Report:
+    worst = next((each for each in outcome.ran if not each.passed), None)
+    last = worst or (outcome.ran[-1] if outcome.ran else None)
+    return Report(
+        task=run.task.id,
+        epoch=run.attempt.epoch,
+        attempt=run.attempt.id,
+        exit_code=exit_code(last.ended) if last else None,
+        isolation=last.ended.isolation if last else None,
+        failure_code=outcome.code,
+        failure=outcome.failure or (f"this check failed: {worst.command}" if worst else ""),
+        outcome=None if outcome.code or not outcome.ran else Outcome.unchanged,
+        next_kind=AttemptKind.execute,
+        draining=run.station.draining.is_set(),
+    )
+
+
+def _write(db: Connection, run: Run, outcome: _Outcome) -> None:
+    for each in outcome.ran:
+        if each.ended.stopped is None:
+            checks.add(
+                db,
+                task=run.task.id,
+                attempt=run.attempt.id,
+                head=run.attempt.base,
+                command=each.command,
+                exit_code=exit_code(each.ended),
+                tail=each.ended.exit.output.tail,
+            )
+    logged = next((each for each in outcome.ran if not each.passed), outcome.ran[-1] if outcome.ran else None)
+    if logged:
+        outputs.add(db, attempt=run.attempt.id, host=run.station.host.id, file=log_of(logged.ended))

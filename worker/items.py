@@ -1,0 +1,208 @@
+"""Items: one writing attempt, from its admission to the day its workspace is put away."""
+
+import contextlib
+import hashlib
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+from statemachine.attempts import AttemptKind
+from statemachine.findings import FindingKind, fingerprint
+from statemachine.plans import exact_paths
+from statemachine.refusals import LeaseLost, Refusal
+from statemachine.texts import quote
+from store import outputs, steps
+from store.engine import Connection
+from store.findings import NewFinding
+from store.outputs import NewOutput
+from store.settlements import Report
+from store.tasks import Task
+from worker import runs, spaces
+from worker.judging import Judged, judge
+from worker.launches import Ended, exit_code, log_of, mark_launched, run_agent
+from worker.leases import Lease
+from worker.publishing import publish_refs
+from worker.runs import Run
+from worker.settling import settle_surely
+from worker.spaces import Space
+from worker.station import Station
+from workspace import links, prompts
+from workspace.environments import command, environment
+from workspace.links import LinkState
+from workspace.processes import Launch
+
+DEFAULT_TIME_LIMIT = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Unlaunched:
+    """Why nothing was started: the attempt ends with this."""
+
+    code: str = ""
+    failure: str = ""
+    findings: tuple[NewFinding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ran:
+    """An agent that ran, and what its tree was judged to be."""
+
+    ended: Ended
+    judged: Judged
+
+
+def run_item(station: Station, task: Task, lease: Lease, *, item: str, kind: AttemptKind) -> Task:
+    """Run one item and settle it; gives the task as it then is."""
+    run = runs.admit(station, task, lease, kind=kind, item=item)
+    station.say(f"task {task.id}: {item} attempt {run.attempt.number} begins")
+    space, result = _attempt(run)
+    settled = settle_surely(run, _report(run, result), beside=lambda db: _name_files(db, run, result))
+    station.say(f"task {task.id}: {item} {settled.attempt_state} ({settled.word}); the task is {settled.task.state}")
+    _put_away(run, space, result)
+    lease.context = settled.task.context
+    return settled.task
+
+
+def _attempt(run: Run) -> tuple[Space | None, _Unlaunched | _Ran]:
+    space: Space | None = None
+    try:
+        space = spaces.prepare(run)
+        before = _look_at_links(run, space)
+        launch = _launch(run, space)
+        if before.refusals:
+            return space, _linked(run, before)
+        launched = mark_launched(run, space, links_digest=before.digest)
+        ended = run_agent(run, launch, budget_left=launched.budget_left)
+    except LeaseLost:
+        raise
+    except Refusal as refused:
+        return space, _Unlaunched(code="" if refused.code == "not_launched" else refused.code, failure=refused.message)
+    return space, _Ran(ended=ended, judged=judge(run, space, ended, links=before, started_at=launched.started_at))
+
+
+def _look_at_links(run: Run, space: Space) -> LinkState:
+    """See where declared links lead before the agent can change that; recovery reads the same."""
+    declared = [path for operation in run.item.operations for path in exact_paths(operation)]
+    before = links.before(space.folder, declared, object_format=run.runner.object_format)
+    run.keep("links.json", before.document)
+    return before
+
+
+def _linked(run: Run, before: LinkState) -> _Unlaunched:
+    found = tuple(
+        NewFinding(
+            kind=FindingKind(refusal.kind),
+            summary=f"the declared link {quote(refusal.path)} leads to {quote(refusal.target)}; nothing was started",
+            fingerprint=fingerprint(FindingKind(refusal.kind), run.item.id, [refusal.path], refusal.target),
+            evidence={"path": quote(refusal.path), "target": quote(refusal.target)},
+        )
+        for refusal in before.refusals
+    )
+    return _Unlaunched(code="unsafe_link", failure="a declared link leads where nobody can answer for", findings=found)
+
+
+def _launch(run: Run, space: Space) -> Launch:
+    text = _prompt(run)
+    file = prompts.write_prompt(run.folder, text)
+    given = environment(
+        attempt=run.attempt.id,
+        task=run.task.id,
+        item=run.item.id,
+        prompt_file=file,
+        temporary=spaces.temporary(run),
+        home=Path.home(),
+        allowed=run.repository.policy.get("secrets", ()),
+    )
+    return Launch(
+        argv=command(run.plan.agent or "", prompt_file=file, prompt=text, path=given["PATH"]),
+        folder=space.folder,
+        environment=given,
+        output=run.folder / "output.log",
+        time_limit=run.item.time_limit or DEFAULT_TIME_LIMIT,
+    )
+
+
+def _prompt(run: Run) -> str:
+    declared = [(each.kind.value, each.path, each.renamed_from) for each in run.item.operations]
+    return prompts.prompt(
+        title=run.item.title,
+        intent=run.item.intent,
+        operations=declared,
+        checks=run.plan.checks,
+        guidance=run.task.guidance,
+        commits_watched=run.executor.agent_commits == "finding",
+    )
+
+
+def _report(run: Run, result: _Unlaunched | _Ran) -> Report:
+    blank = Report(
+        task=run.task.id,
+        epoch=run.attempt.epoch,
+        attempt=run.attempt.id,
+        next_kind=_kind_after(run),
+        draining=run.station.draining.is_set(),
+    )
+    match result:
+        case _Unlaunched(code=code, failure=failure, findings=found):
+            return replace(blank, failure_code=code, failure=failure, findings=found)
+        case _Ran(ended=ended, judged=judged):
+            return _ran(blank, ended, judged)
+
+
+def _ran(blank: Report, ended: Ended, judged: Judged) -> Report:
+    outside = judged.verdict.out_of_scope if judged.verdict else ()
+    return replace(
+        blank,
+        exit_code=exit_code(ended),
+        isolation=ended.isolation,
+        failure_code="launch_failed" if ended.exit.launch_error else "",
+        failure=_failure(ended, judged),
+        outcome=judged.outcome,
+        commit=judged.commit,
+        tree=judged.tree,
+        manifest_digest=judged.manifest_digest,
+        out_of_scope=tuple({"operation": kind.value, "path": path} for kind, path in outside),
+        findings=judged.findings,
+        evidence=judged.evidence,
+    )
+
+
+def _failure(ended: Ended, judged: Judged) -> str:
+    export = f"its output was not kept: {judged.export_failure}" if judged.export_failure else ""
+    launch = quote(ended.exit.launch_error) if ended.exit.launch_error else ""
+    return "; ".join(part for part in (launch, export) if part)
+
+
+def _kind_after(run: Run) -> AttemptKind:
+    with run.station.database.connection() as db:
+        return steps.kind_after(db, task=run.task.id, done=run.item.id)
+
+
+def _name_files(db: Connection, run: Run, result: _Unlaunched | _Ran) -> None:
+    if isinstance(result, _Unlaunched):
+        return
+    for file in (log_of(result.ended), *_diff(result.judged.diff)):
+        outputs.add(db, attempt=run.attempt.id, host=run.station.host.id, file=file)
+
+
+def _diff(path: Path | None) -> tuple[NewOutput, ...]:
+    if path is None:
+        return ()
+    content = path.read_bytes()
+    return (NewOutput(kind="diff", path=str(path), size=len(content), sha256=hashlib.sha256(content).hexdigest()),)
+
+
+def _put_away(run: Run, space: Space | None, result: _Unlaunched | _Ran) -> None:
+    """Let the refs follow the rows, then the workspace go; what fails here recovery repairs from the rows."""
+    with contextlib.suppress(Refusal):
+        publish_refs(run.station.database, run.station.root, run.task.id)
+    if space is not None:
+        spaces.put_away(run, space, keep=_why_kept(result))
+
+
+def _why_kept(result: _Unlaunched | _Ran) -> str:
+    if isinstance(result, _Unlaunched):
+        return "a finding was stored" if result.findings else ""
+    if result.judged.findings:
+        return "a finding was stored"
+    return result.judged.export_failure

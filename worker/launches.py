@@ -1,0 +1,108 @@
+"""Launches: the second boundary, the agent held and let go, and the wait for its end."""
+
+import time
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from typing import Final
+
+from statemachine.attempts import StopReason
+from statemachine.refusals import LeaseLost
+from statemachine.settlement import Isolation
+from store import attempts
+from store.attempts import Launched
+from store.outputs import NewOutput
+from worker.runs import Run
+from worker.spaces import Space
+from workspace.processes import Exit, Launch, Running
+
+_SIGNALLED: Final = 128
+_TICK: Final = timedelta(milliseconds=200)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How the agent ended, and what the layer around it saw go wrong."""
+
+    exit: Exit
+    isolation: Isolation | None
+    stopped: StopReason | None
+
+
+def mark_launched(run: Run, space: Space, *, links_digest: str | None) -> Launched:
+    """Look at everything once more and mark the attempt running, in one statement."""
+    with run.station.database.connection() as db:
+        return attempts.launch(
+            db,
+            run.attempt,
+            allocation=space.allocation.id,
+            generation=space.allocation.generation,
+            links_digest=links_digest,
+        )
+
+
+def run_agent(run: Run, launch: Launch, *, budget_left: timedelta | None) -> Ended:
+    """Start the agent held, record which process it is, let it go, and wait for its end or end it."""
+    deadline = None if budget_left is None else time.monotonic() + budget_left.total_seconds()
+    with run.executor.launch(launch) as held:
+        with run.station.database.connection() as db:
+            attempts.note_handle(db, run.attempt, asdict(held.handle))
+        running = held.let_go()
+    ended, stopped = _await(run, running, deadline)
+    return _note(run, ended, stopped)
+
+
+def _await(run: Run, running: Running, deadline: float | None) -> tuple[Exit, StopReason | None]:
+    """Wait; a stop, a lost lease or a spent budget ends the whole process tree."""
+    try:
+        while (ended := running.wait(_TICK)) is None:
+            run.lease.check()
+            why = _why(run, deadline)
+            if why:
+                run.request_stop(why)
+                return running.stop(), why
+    except BaseException:
+        running.stop()
+        raise
+    return ended, None
+
+
+def _why(run: Run, deadline: float | None) -> StopReason | None:
+    wanted = run.stop_wanted()
+    if wanted is None and deadline is not None and time.monotonic() >= deadline:
+        return StopReason.time_limit
+    return wanted
+
+
+def _note(run: Run, ended: Exit, stopped: StopReason | None) -> Ended:
+    """Record a failure of the isolation layer at once, so that a later stop cannot hide it."""
+    isolation = _isolation(ended)
+    if isolation:
+        with run.station.database.connection() as db:
+            attempts.note_isolation_failure(db, run.attempt, isolation)
+    if run.lease.lost:
+        raise LeaseLost(task=run.task.id, epoch=run.attempt.epoch)
+    return Ended(exit=ended, isolation=isolation, stopped=stopped)
+
+
+def _isolation(ended: Exit) -> Isolation | None:
+    if ended.timed_out:
+        return Isolation.timeout
+    return Isolation.capture_failed if ended.output.error or ended.supervisor_lost else None
+
+
+def exit_code(ended: Ended) -> int | None:
+    """Tell the exit code as a shell does: a signal is 128 and its number."""
+    return ended.exit.code if ended.exit.signal is None else _SIGNALLED + ended.exit.signal
+
+
+def log_of(ended: Ended) -> NewOutput:
+    """Describe the file that holds what an agent or a check printed."""
+    said = ended.exit.output
+    return NewOutput(
+        kind="log",
+        path=str(said.path),
+        size=said.size,
+        sha256=said.sha256,
+        truncated=said.truncated,
+        tail=said.tail,
+    )

@@ -1,0 +1,60 @@
+"""Settling: write an attempt's end, again and again until it is written, or the lease is surely gone."""
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Final
+
+from statemachine.attempts import ENDED
+from statemachine.refusals import LostRace, Refusal, Unavailable
+from statemachine.tasks import TaskEvent
+from store import attempts, settlements, tasks
+from store.engine import Connection
+from store.settlements import Report, Settled
+from worker.runs import Run
+
+_FIRST_PAUSE: Final = timedelta(milliseconds=100)
+_LONGEST_PAUSE: Final = timedelta(seconds=5)
+
+
+def settle_surely(run: Run, report: Report, *, beside: Callable[[Connection], None]) -> Settled:
+    """Settle in one transaction with what is written beside it; while the database is away, wait and try again.
+
+    An answer that was lost is read back: settled by this attempt under this epoch is success.
+    Raises `LeaseLost` once the lease may be somebody else's; then recovery settles.
+    """
+    pause = _FIRST_PAUSE
+    while True:
+        try:
+            return _settle(run, report, beside)
+        except (Unavailable, LostRace):
+            run.lease.check()
+            threading.Event().wait(pause.total_seconds())
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+
+def _settle(run: Run, report: Report, beside: Callable[[Connection], None]) -> Settled:
+    try:
+        with run.station.database.transaction() as db:
+            settled = settlements.settle(db, report, actor=run.station.actor)
+            beside(db)
+    except (Unavailable, LostRace):
+        raise
+    except Refusal as refused:
+        with run.station.database.connection() as db:
+            return _read_back(db, run, refused)
+    return settled
+
+
+def _read_back(db: Connection, run: Run, refused: Refusal) -> Settled:
+    """Find out whether a refusal only says that this attempt is settled already, by this worker."""
+    ended = attempts.get_attempt(db, run.attempt.id)
+    if ended.state not in ENDED or ended.epoch != run.attempt.epoch:
+        raise refused
+    lines = [line for line in tasks.history(db, run.task.id) if line.attempt_id == run.attempt.id and line.dest]
+    return Settled(
+        attempt_state=ended.state,
+        word=ended.failure_code or ended.first_reason or "",
+        event=TaskEvent(lines[-1].event),
+        task=tasks.get(db, run.task.id),
+    )
