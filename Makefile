@@ -4,8 +4,7 @@
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
 
-PYTHON ?= $(firstword $(foreach name,python3 python3.13 python3.12 python3.11,$(shell \
-	$(name) -c 'import sys; sys.version_info >= (3, 11) and print("$(name)")' 2>/dev/null)))
+PYTHON ?= python3 python3.13 python3.12 python3.11
 BIN := .venv/bin
 READY := .venv/ready
 TESTS ?= tests
@@ -18,8 +17,11 @@ help: ## Show this list
 setup: $(READY) ## Make .venv with everything pinned
 
 $(READY): pyproject.toml constraints.txt
-	@test -n "$(PYTHON)" || { echo "make: no Python 3.11 or newer found; name one: make setup PYTHON=/path/to/python3" >&2; exit 1; }
-	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear .venv
+	@$(BIN)/python -c '' 2>/dev/null || { \
+	  for python in $(PYTHON); do \
+	    $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && exec $$python -m venv --clear .venv; \
+	  done; \
+	  echo "make: no Python 3.11 or newer among: $(PYTHON); name one: make setup PYTHON=/path/to/python3" >&2; exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --constraint constraints.txt pip hatchling editables
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --group dev --editable .
 	@touch $@

@@ -32,12 +32,10 @@ class Board:
     more: bool
 
 
-def read(
-    db: Connection, *, state: TaskState | None, repository: str | None, before: int | None, limit: int
-) -> Board:
+def read(db: Connection, *, state: TaskState | None, repository: str | None, before: int | None, limit: int) -> Board:
     """Read one page, newest first."""
     known = {each.id: each for each in repositories.listing(db)}
-    only = _named(db, repository).id if repository is not None else None
+    only = named(db, repository).id if repository is not None else None
     found = tasks.board(db, state=state, repository=only, before=before, limit=limit)
     rows = [Row(task=each, repository=known[each.repository_id], gate=gates.open_gate(db, each)) for each in found]
     return Board(rows=rows, more=len(rows) == limit)
@@ -64,7 +62,8 @@ def _cells(row: Row) -> tuple[object, ...]:
     return task.id, task.state.value, waits, one_line(row.repository.name), one_line(task.title), when(task.added_at)
 
 
-def _named(db: Connection, word: str) -> Repository:
+def named(db: Connection, word: str) -> Repository:
+    """Find a repository by its name or its path."""
     from pathlib import Path  # noqa: PLC0415 - only where a repository is named
 
     found = repositories.find(db, word) or repositories.find(db, str(Path(word).expanduser().resolve()))

@@ -1,30 +1,30 @@
 """Files a person asked for: written new, never over one that is there."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from statemachine.refusals import Refusal
 from statemachine.texts import quote
 
 
-def refuse_existing(path: Path) -> None:
-    """Refuse a name that is taken, before anything is made for it."""
-    if os.path.lexists(path):
-        raise Refusal("file_exists", f"{quote(str(path))} is there already", hint="name another file", path=str(path))
-
-
-def write_new(path: Path, data: bytes) -> None:
-    """Write a file that must not be there yet."""
+@contextmanager
+def new(path: Path) -> Iterator[Path]:
+    """Give the absolute name of a file to make; refuse one that is taken, and say why a file cannot be made."""
+    whole = path.expanduser().absolute()
+    named = quote(str(path))
+    if os.path.lexists(whole):
+        raise Refusal("file_exists", f"{named} is there already", hint="name another file", path=str(whole))
     try:
-        with path.open("xb") as file:
-            file.write(data)
-    except FileExistsError:
-        refuse_existing(path)
-        raise
+        yield whole
     except OSError as error:
         raise Refusal(
-            "file_unwritable",
-            f"{quote(str(path))} cannot be written: {error.strerror}",
-            hint="name another file",
-            path=str(path),
+            "file_unwritable", f"{named} cannot be written: {error.strerror}", hint="name another file", path=str(whole)
         ) from error
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write a file that must not be there yet."""
+    with path.open("xb") as file:
+        file.write(data)

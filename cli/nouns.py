@@ -9,6 +9,7 @@ from cli.identifiers import Noun, full
 from cli.schemas import (
     AllocationDocument,
     AttemptDocument,
+    DecidedDocument,
     FindingDocument,
     GateDocument,
     ItemDocument,
@@ -37,6 +38,11 @@ def task(view: View, root: Path) -> TaskDocument:
         "allocation": allocation(view.allocation) if view.allocation else None,
         "findings": [finding(each) for each in view.findings],
     }
+
+
+def decided(view: View, answered: Gate, root: Path) -> DecidedDocument:
+    """Describe one task as a decision left it, and the decision."""
+    return {**task(view, root), "decided": gate(answered)}
 
 
 def summary(row: Task, of: Repository, waits_at: Gate | None, root: Path) -> SummaryDocument:

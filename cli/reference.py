@@ -59,8 +59,8 @@ def _command(name: str, entry: Entry, *, level: int) -> Iterator[str]:
 
 def _options(options: Iterable[click.Parameter], ctx: click.Context) -> Iterator[str]:
     records = [record for option in options if (record := option.get_help_record(ctx))]
-    if records:
-        rows = [f"| `{_cell(names)}` | {_cell(meaning)} |" for names, meaning in records]
+    rows = [f"| `{_cell(names)}` | {_cell(meaning)} |" for names, meaning in records if meaning]
+    if rows:
         yield "\n".join(["| option | meaning |", "| --- | --- |", *rows])
 
 

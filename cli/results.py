@@ -3,6 +3,8 @@
 # ruff: noqa: PLC0415 - as in cli.tasks
 
 from pathlib import Path
+from shlex import quote
+from typing import Final
 
 import click
 
@@ -10,7 +12,7 @@ from cli.context import Context
 from cli.identifiers import Id, Noun, Number
 from cli.options import command
 
-LIMIT = 64 << 20
+LIMIT: Final = 64 << 20
 """Bytes of a diff; past it the diff says that it is cut."""
 
 
@@ -29,31 +31,33 @@ def diff(context: Context, *, task: Number) -> None:
     diffs.show(context.screen, text)
 
 
-@command(example=["tasks export 12 --format patch | git am", "tasks export 12 --format bundle --output result.bundle"])
+@command(
+    example=["tasks export 12 --format patch | git am --keep-cr", "tasks export 12 --format bundle --output 12.bundle"]
+)
 @click.argument("task", type=Id(Noun.task), metavar="ID")
 @click.option("--format", "form", type=click.Choice(["patch", "bundle"]), required=True, help="What to write.")
-@click.option(
-    "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to; patches go to stdout without it."
-)
+@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to; without it, to stdout.")
 def export(context: Context, *, task: Number, form: str, output: Path | None) -> None:
     """Write the result of a task as patches or a bundle."""
     from cli import files, ranges
     from workspace import exports
 
     if output is None and form == "bundle":
-        raise click.UsageError("a bundle needs --output FILE")
+        raise click.UsageError("a bundle needs --output FILE", click.get_current_context())
     found = ranges.of_task(context, task.value)
-    told = {**found.document(), "format": form, "path": str(output.absolute()) if output else None}
+    told = {**found.document(), "format": form}
     if output is None:
         patches = exports.patches(found.repository, found.base, found.head)
-        context.screen.document({**told, "patch": patches})
+        context.screen.document({**told, "path": None, "patch": patches})
         context.screen.raw(patches)
         return
-    files.refuse_existing(output)
-    if form == "bundle":
-        exports.bundle(found.repository, found.base, found.head, output.absolute())
-    else:
-        files.write_new(output, exports.patches(found.repository, found.base, found.head))
-    context.screen.document(told)
-    context.screen.say(f"wrote {output}")
-    context.screen.next_step(f"git am {output}" if form == "patch" else f"git fetch {output} weighlock")
+    with files.new(output) as path:
+        if form == "bundle":
+            exports.bundle(found.repository, found.base, found.head, path)
+        else:
+            files.write(path, exports.patches(found.repository, found.base, found.head))
+    context.screen.document({**told, "path": str(path)})
+    context.screen.say(f"wrote {path}")
+    context.screen.next_step(
+        f"git am --keep-cr {quote(str(path))}" if form == "patch" else f"git fetch {quote(str(path))} weighlock"
+    )

@@ -29,7 +29,9 @@ class Fields:
         self._values: Mapping[object, object] = value if isinstance(value, Mapping) else {}
         self.usable = isinstance(value, Mapping)
         if not self.usable:
-            self.note(Wrong(f"wants fields with values, found {described(value)}"))
+            self.note(
+                Wrong(f"wants fields with values, found {described(value)}", f"the fields are {', '.join(known)}")
+            )
         for name in self._values:
             if name not in known:
                 self.note(Wrong("is not a field here", _closest(str(name), known)), str(name))
@@ -57,7 +59,7 @@ class Fields:
     def each(self, name: str, read: Callable[[object, Where, list[Problem]], T], nothing: Wrong) -> tuple[T, ...]:
         """Read a list of mappings, which must be there and not be empty."""
         if self.usable and self._values.get(name, []) == []:
-            self.note(nothing)
+            self.note(nothing, *([name] if self.has(name) else []))
         entries = self.take(name, sequence, ())
         return tuple(read(entry, (*self._where, name, at), self._problems) for at, entry in enumerate(entries))
 

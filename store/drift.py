@@ -41,14 +41,15 @@ def _compare(found: frozenset[str], wanted: frozenset[str]) -> list[str]:
 
 def _everything(db: Connection) -> frozenset[str]:
     edges = [line for query in _EDGES for line in db.exec_driver_sql(query).scalars()]
-    return frozenset([*_described(db), *edges])
+    return frozenset([*described(db), *edges])
 
 
 def _tables(db: Connection) -> frozenset[str]:
-    return frozenset(line for line in _described(db) if line.startswith(_OF_TABLES))
+    return frozenset(line for line in described(db) if line.startswith(_OF_TABLES))
 
 
-def _described(db: Connection) -> list[str]:
+def described(db: Connection) -> list[str]:
+    """Describe the current schema, one line for everything it enforces."""
     return [str(line) for line in db.exec_driver_sql(statement("describe_schema")).scalars()]
 
 

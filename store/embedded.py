@@ -35,10 +35,10 @@ class Server:
     """Use the embedded server of `home` until `leave()`; `url` is the product's, `admin_url` the schema owner's."""
 
     def __init__(self, home: Path, users: FileLock) -> None:
-        self._home = home
+        self.data = home / "data"
         self._users = users
         self._left = False
-        self.socket = _socket(home / "data")
+        self.socket = _socket(self.data)
         self.superuser_url = self._url(SUPERUSER, SUPERUSER)
         self.admin_url = self._url(SUPERUSER, DATABASE, options=f"-c role={OWNER}")
         self.url = self._url(APP, DATABASE)
@@ -59,8 +59,8 @@ class Server:
     def _stop(self) -> None:
         from store.clusters import Cluster  # noqa: PLC0415 - only who starts or stops a server pays for it
 
-        Cluster(self._home / "data").stop()
-        if self.socket != self._home / "data":
+        Cluster(self.data).stop()
+        if self.socket != self.data:
             with suppress(OSError):
                 self.socket.unlink()
 
@@ -86,7 +86,7 @@ def attach(state: Path, *, patience: timedelta = START, settings: Mapping[str, s
     try:
         if not _ready(server.url):
             with alone(home / "start.lock", wait):
-                _prepare(server, home / "data", wait, settings or {})
+                _prepare(server, wait, settings or {})
     except BaseException:
         server.leave()
         raise
@@ -102,10 +102,10 @@ def _ready(url: str) -> bool:
         return False
 
 
-def _prepare(server: Server, data: Path, wait: timedelta, settings: Mapping[str, str]) -> None:
+def _prepare(server: Server, wait: timedelta, settings: Mapping[str, str]) -> None:
     from store.clusters import Cluster  # noqa: PLC0415 - as above
 
-    Cluster(data, settings).serve(server.socket, wait)
+    Cluster(server.data, settings).serve(server.socket, wait)
     if _ready(server.url):
         return
     from store import upgrades  # noqa: PLC0415 - Alembic costs more than a start

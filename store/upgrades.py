@@ -24,7 +24,7 @@ from store.versions import check_known, check_schema, installed_version, known_v
 
 PATIENCE: Final = timedelta(seconds=60)
 
-_KEY: Final = 0x7765_6967_686C_6F63  # "weighloc": the advisory lock of whoever changes the schema
+KEY: Final = 0x7765_6967_686C_6F63  # "weighloc": the advisory lock of whoever changes the schema
 _PAUSE: Final = 0.2
 
 _HOLDER: Final = """
@@ -106,12 +106,12 @@ def _alone(url: str, patience: timedelta) -> Iterator[tuple[Address, str | None]
 
 
 def _locked(db: Connection) -> bool:
-    row = db.execute("SELECT pg_try_advisory_lock(%s) AS locked", (_KEY,)).fetchone()
+    row = db.execute("SELECT pg_try_advisory_lock(%s) AS locked", (KEY,)).fetchone()
     return bool(row and row["locked"])
 
 
 def _busy(db: Connection, patience: timedelta) -> LostRace:
-    holder = db.execute(_HOLDER, (_KEY,)).fetchone() or {"pid": "?", "name": "?", "since": "?"}
+    holder = db.execute(_HOLDER, (KEY,)).fetchone() or {"pid": "?", "name": "?", "since": "?"}
     return LostRace(
         "upgrade_in_progress",
         f"the schema is being changed by {holder['name'] or 'somebody'} (pid {holder['pid']}, since {holder['since']});"

@@ -65,7 +65,7 @@ def snapshot(folder: Path) -> dict[str, tuple[int, int, str]]:
     taken = {}
     for place in sorted(folder.rglob("*")):
         found = place.lstat()
-        content = os.readlink(place) if place.is_symlink() else place.read_bytes().hex() if place.is_file() else ""
+        content = str(place.readlink()) if place.is_symlink() else place.read_bytes().hex() if place.is_file() else ""
         taken[str(place.relative_to(folder))] = (found.st_mode, found.st_mtime_ns, content)
     return taken
 
@@ -127,7 +127,7 @@ def judge(
 
 
 def change(
-    kind: str, path: bytes, old: dict[str, Any] | None, new: dict[str, Any] | None, **more: Any
+    kind: str, path: bytes, old: dict[str, Any] | None, new: dict[str, Any] | None, **more: object
 ) -> dict[str, Any]:
     """Describe one change of a manifest."""
     stated = {"kind": kind, "path": path.decode("utf-8", "surrogateescape"), "old_path": None, "old": old, "new": new}

@@ -55,6 +55,7 @@ def run_checks(station: Station, task: Task, lease: Lease, *, commands: tuple[st
         publish_refs(station.database, station.root, task.id)
     if space is not None:
         spaces.put_away(run, space)
+    spaces.clear(run)
     lease.context = settled.task.context
     return settled.task
 

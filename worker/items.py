@@ -155,7 +155,7 @@ def _ran(blank: Report, ended: Ended, judged: Judged) -> Report:
         blank,
         exit_code=exit_code(ended),
         isolation=ended.isolation,
-        failure_code="launch_failed" if ended.exit.launch_error else "",
+        failure_code=_failure_code(ended, judged),
         failure=_failure(ended, judged),
         outcome=judged.outcome,
         commit=judged.commit,
@@ -165,6 +165,13 @@ def _ran(blank: Report, ended: Ended, judged: Judged) -> Report:
         findings=judged.findings,
         evidence=judged.evidence,
     )
+
+
+def _failure_code(ended: Ended, judged: Judged) -> str:
+    """Name a cause of failure that the exit code does not tell; a bad exit speaks for itself."""
+    if ended.exit.launch_error:
+        return "launch_failed"
+    return "unsafe" if judged.findings and ended.exit.code == 0 else ""
 
 
 def _failure(ended: Ended, judged: Judged) -> str:
@@ -198,6 +205,7 @@ def _put_away(run: Run, space: Space | None, result: _Unlaunched | _Ran) -> None
         publish_refs(run.station.database, run.station.root, run.task.id)
     if space is not None:
         spaces.put_away(run, space, keep=_why_kept(result))
+    spaces.clear(run)
 
 
 def _why_kept(result: _Unlaunched | _Ran) -> str:

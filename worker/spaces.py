@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from workspace.allocations import folder_name
-
 from statemachine.allocations import AllocationState
 from statemachine.refusals import LostRace, Refusal
 from store import allocations
 from store.allocations import Allocation
 from worker.runs import Run
+from workspace import trash
+from workspace.allocations import folder_name
 from workspace.inspections import Tree
 
 
@@ -31,20 +31,25 @@ def prepare(run: Run) -> Space:
     """Reserve, materialise and declare ready a fresh workspace at the attempt's base."""
     with run.station.database.connection() as db:
         reserved = allocations.reserve(db, run.attempt, allocation=uuid4(), host=run.station.host.id)
-    folder = run.station.root.workspaces / folder_name(run.task.id, run.attempt.epoch, reserved.id)
     try:
         tree = run.executor.materialise(
-            run.station.root, run.runner, run.attempt.base, folder, allocation=reserved.id, branch=run.task.target
+            run.station.root,
+            run.runner,
+            run.attempt.base,
+            task=run.task.id,
+            epoch=run.attempt.epoch,
+            allocation=reserved.id,
+            branch=run.task.target,
         )
-    except BaseException as error:
-        _give_up(run, reserved, folder, error)
+    except Refusal as refused:
+        _give_up(run, reserved, refused)
         raise
     with run.station.database.connection() as db:
         ready = allocations.ready(
             db,
             reserved,
             epoch=run.attempt.epoch,
-            path=str(folder),
+            path=str(tree.folder),
             base=run.attempt.base,
             baseline=tree.baseline,
         )
@@ -70,15 +75,22 @@ def temporary(run: Run) -> Path:
     return folder
 
 
+def clear(run: Run) -> None:
+    """Remove what an attempt needed only while it ran; what cannot be removed stays in its folder."""
+    for name in ("tmp", "spool"):
+        place = run.folder / name
+        if place.is_dir() and not trash.empty(place):
+            place.rmdir()
+
+
 def _release(run: Run, space: Space) -> str:
     try:
-        run.executor.release(run.station.root, space.folder, allocation=space.allocation.id)
+        return run.executor.release(run.station.root, space.folder, allocation=space.allocation.id)
     except Refusal as refused:
         return refused.message
-    return ""
 
 
-def _give_up(run: Run, reserved: Allocation, folder: Path, error: BaseException) -> None:
-    reason = error.message if isinstance(error, Refusal) else type(error).__name__
+def _give_up(run: Run, reserved: Allocation, refused: Refusal) -> None:
+    path = run.station.root.workspaces / folder_name(run.task.id, run.attempt.epoch, reserved.id)
     with run.station.database.connection() as db:
-        allocations.end(db, reserved, AllocationState.failed, reason=reason, path=str(folder))
+        allocations.end(db, reserved, AllocationState.failed, reason=refused.message, path=str(path))

@@ -4,14 +4,17 @@ import contextlib
 import os
 import stat
 from collections.abc import Iterator
-from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from workspace.names import raw
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: were a file replaced by a pipe between the look and the open, the open would wait for a writer.
 FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+State: TypeAlias = list[int]
 _ENTER: Final = stat.S_IRWXU
 _DEEPEST: Final = 400  # every level holds a descriptor, and 1,024 is a usual limit
 
@@ -39,9 +42,7 @@ class Folders:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def open(self, folder: str) -> int:
@@ -85,7 +86,7 @@ class Folders:
 
     def _is_locked(self, part: str) -> bool:
         mode = os.lstat(raw(part), dir_fd=self._last).st_mode
-        return stat.S_ISDIR(mode) and mode & _ENTER != _ENTER and os.geteuid() != 0
+        return stat.S_ISDIR(mode) and mode & _ENTER != _ENTER
 
     def _unlock(self, part: str) -> int:
         mode = stat.S_IMODE(os.lstat(raw(part), dir_fd=self._last).st_mode)
@@ -110,6 +111,26 @@ def opened(path: str | bytes | os.PathLike[str], *, folder: int | None = None) -
         os.close(descriptor)
 
 
-def signature(entry: os.stat_result) -> str:
-    """Name the state of an entry as far as its owner's clock and inode can tell it."""
-    return f"{entry.st_ino:x}.{entry.st_mode:o}.{entry.st_size:x}.{entry.st_mtime_ns:x}.{entry.st_ctime_ns:x}"
+@contextlib.contextmanager
+def accessible(path: "Path") -> Iterator[int]:
+    """Hold a folder of ours open, accessible meanwhile even where its owner locked it."""
+    mode = stat.S_IMODE(path.lstat().st_mode)
+    locked = mode & _ENTER != _ENTER
+    if locked:
+        path.chmod(mode | _ENTER, follow_symlinks=False)
+    with opened(path) as descriptor:
+        try:
+            yield descriptor
+        finally:
+            if locked:
+                os.fchmod(descriptor, mode)
+
+
+def folder_signature(entry: os.stat_result) -> State:
+    """Name the state of a folder; not by its mode, which a helper may just have changed to look into it."""
+    return [entry.st_ino, entry.st_mtime_ns]
+
+
+def signature(entry: os.stat_result) -> State:
+    """Name the state of an entry as far as its inode can tell it."""
+    return [entry.st_ino, entry.st_mode, entry.st_size, entry.st_mtime_ns, entry.st_ctime_ns]

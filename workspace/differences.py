@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from workspace.names import folded
+from workspace.names import folded, join
 from workspace.sightings import Sightings
 from workspace.trees import Side
 
@@ -36,13 +36,10 @@ def changes(seen: Sightings, olds: Mapping[str, Side], through_link: Callable[[s
 
 def missing(seen: Sightings) -> list[str]:
     """List the paths of the base that are gone: not there, and not merely out of sight."""
-    there = seen.kept | seen.now.keys() | seen.ignored_odd.keys()
-    absent = [path for path in seen.base.entries if path not in there]
-    return [path for path in absent if not _out_of_sight(path, seen.closed)] if seen.closed else absent
-
-
-def _out_of_sight(path: str, closed: Iterable[str]) -> bool:
-    return any(path.startswith(f"{folder}/") for folder in closed)
+    lost = [folder for folder in seen.base.folders if folder not in seen.opened and not seen.out_of_sight(folder)]
+    within = (join(folder, name) for folder in lost for name in seen.base.folders[folder])
+    there = seen.now.keys() | seen.ignored_odd.keys()
+    return sorted({*seen.gone, *within} - there)
 
 
 def _kind(old: Side | None, new: Side) -> str:

@@ -3,12 +3,9 @@
 No git runs in the tree or over it, nothing that is not a folder or a file is opened, no link is followed.
 """
 
-import contextlib
 import functools
-import os
-import stat
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -97,7 +94,7 @@ class Inspection:
     request: Request
 
 
-def inspect(  # noqa: PLR0913 - everything the result depends on is named at the call
+def inspect(
     tree: Tree,
     *,
     repo: RunnerRepository,
@@ -161,9 +158,8 @@ def _manifest(request: Request, spool: Path, *, keep: bool) -> manifests.Manifes
     bounds = Bounds.starting_now(request.deadline, request.aborted)
     with told():
         spool.mkdir(mode=0o700)
-        seen = Sightings(Base.of(listing(request.repo, request.base, sizes=True)), request.tree.baseline is not None)
-        with _opened(request.tree.folder) as tree:
-            complete = _look(request, tree, seen, Room(spool, keep), bounds)
+        with descriptors.accessible(request.tree.folder) as tree:
+            seen, complete = _look(request, tree, Room(spool, keep), bounds)
             changes = _changes(request, tree, seen) if complete else None
         difference = gitdirs.compare(request.tree.folder, request.tree.baseline)
         moved = links.after(
@@ -192,20 +188,23 @@ def _manifest(request: Request, spool: Path, *, keep: bool) -> manifests.Manifes
     return manifest if changes is None else manifest | {"changes": changes}
 
 
-def _look(request: Request, tree: int, seen: Sightings, room: Room, bounds: Bounds) -> bool:
-    """Walk the tree; tell whether all of it was seen, or there is more than anybody should judge."""
+def _look(request: Request, tree: int, room: Room, bounds: Bounds) -> tuple[Sightings, bool]:
+    """Walk the tree; tell what was seen, and whether it is all or there is more than anybody should judge."""
     kept = room.spool if room.keep else None
     with (
         tempfile.TemporaryDirectory(dir=room.spool) as scratch,
         Walk(tree, algorithm=request.repo.object_format, spool=kept, bounds=bounds) as walk,
     ):
-        rules = Ignores(request.repo, seen.base.listing, Path(scratch, "rules"))
+        # The helpers start meanwhile.
+        base = Base.of(listing(request.repo, request.base, sizes=True))
+        seen = Sightings(base, has_gitdir=request.tree.baseline is not None)
+        rules = Ignores(request.repo, base.listing, Path(scratch, "rules"))
         try:
             Rounds(walk, rules, seen, request.limits, request.deadline).run()
         except TooManyChangesError:
-            return False
+            return seen, False
         walk.finish()
-    return True
+    return seen, True
 
 
 def _changes(request: Request, tree: int, seen: Sightings) -> list[differences.Change] | None:
@@ -228,20 +227,6 @@ def _olds(repo: RunnerRepository, seen: Sightings, gone: Sequence[str]) -> dict[
     for path, blob in zip(said, blobs(repo, [str(olds[path].id) for path in said]), strict=True):
         olds[path] = seen.base.side(path, text(b"".join(blob.pieces())))
     return olds
-
-
-@contextlib.contextmanager
-def _opened(folder: Path) -> Iterator[int]:
-    """Hold the tree open, accessible meanwhile even where its owner locked it."""
-    mode = stat.S_IMODE(folder.lstat().st_mode)
-    if mode & stat.S_IRWXU != stat.S_IRWXU:
-        os.chmod(folder, mode | stat.S_IRWXU, follow_symlinks=False)
-    with descriptors.opened(folder) as tree:
-        try:
-            yield tree
-        finally:
-            if mode & stat.S_IRWXU != stat.S_IRWXU:
-                os.fchmod(tree, mode)
 
 
 def _identity(folder: Path) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from workspace import descriptors, lists, manifests, trees
-from workspace.descriptors import Folders, OtherDeviceError
+from workspace.descriptors import Folders, OtherDeviceError, State
 from workspace.names import join, raw, spells_git, text
 from workspace.packs import digest
 from workspace.reads import Reader
@@ -74,14 +74,14 @@ def after(
 
 
 def traverses(folders: Folders, path: str, target: str) -> bool:
-    """Tell whether the way from a link at `path` to its target goes through another link, or cannot be proven not to."""
+    """Tell whether a link's way to its target goes through another link, or nothing proves that it does not."""
     return _follow(folders, path.rpartition("/")[0], target)[0] not in {"present", "absent"}
 
 
 @contextlib.contextmanager
 def _looking(tree: Path, object_format: str, check: Callable[[], None]) -> Iterator["_Look"]:
     with told(), descriptors.opened(tree) as opened, Folders(opened) as folders:
-        yield _Look(folders, Reader(folders=folders, digest=digest(object_format), pack=None), check)
+        yield _Look(folders, Reader(folders, digest(object_format), None), check)
 
 
 @dataclass(slots=True)
@@ -139,13 +139,13 @@ class _Look:
                 if kind == "folder":
                     waiting.append(self._beneath(entry_path))
 
-    def _beneath(self, folder: str) -> tuple[str, str, list[Any]]:
+    def _beneath(self, folder: str) -> tuple[str, State, list[Any]]:
         found = lists.listing(self.folders, folder)
         if found["state"] != "open":
             raise InspectionFailed(f"a link's target is {found['state']}", reason="link_target", path=folder)
         return folder, found["signature"], found["entries"]
 
-    def _identities(self, folder: str, state: str, entries: Sequence[lists.Entry]) -> dict[str, str]:
+    def _identities(self, folder: str, state: State, entries: Sequence[lists.Entry]) -> dict[str, str]:
         self.check()
         self.count += len(entries)
         self.size += sum(size for _, kind, _, size, *_ in entries if kind == "file")
@@ -155,7 +155,7 @@ class _Look:
                 reason="link_target",
                 path=folder,
             )
-        wanted = [[name, kind, state, ""] for name, kind, _, _, state, _ in entries if kind in {"file", "link"}]
+        wanted = [(name, kind, state, "") for name, kind, _, _, state, _ in entries if kind in {"file", "link"}]
         self.reader.read(folder, state, wanted)
         return {path: identity for path, identity, *_ in self.reader.take()["changed"]}
 

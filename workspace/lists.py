@@ -3,60 +3,72 @@
 import contextlib
 import os
 import stat
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final, TypeAlias
 
 from workspace import descriptors
-from workspace.descriptors import Folders, OtherDeviceError, signature
-from workspace.names import raw, text
+from workspace.descriptors import Folders, OtherDeviceError, folder_signature, signature
+from workspace.names import NATIVE, raw, text
+from workspace.reads import Expected, Reader
 from workspace.troubles import Reason, TroubleError
 
 MOST: Final = 200_000
 _REPOSITORY: Final = {"HEAD", "objects", "refs"}
 _POINTER: Final = b"gitdir:"
 
-Entry = list[Any]  # name, kind, mode, size, signature, target
+Entry: TypeAlias = list[Any]  # name, kind, mode, size, signature, target
 
 
-def listing(folders: Folders, folder: str) -> dict[str, Any]:
-    """List a folder; `state` says why there are no entries, `repository` what makes it look like one."""
+def listing(
+    folders: Folders, folder: str, reader: Reader | None = None, expected: Mapping[str, Expected] | None = None
+) -> dict[str, Any]:
+    """List a folder, but for what `reader` can confirm to be as expected; `gone` is what was expected in vain.
+
+    `state` says why there are no entries, `repository` what makes the folder look like one.
+    """
     try:
         descriptor = folders.open(folder)
     except PermissionError:
         return _closed(folder, "unreadable")
     except OtherDeviceError:
         return _closed(folder, "foreign")
-    state = signature(os.fstat(descriptor))
-    entries = sorted(_entries(descriptor, folder), key=lambda entry: str(entry[0]))
-    if signature(os.fstat(descriptor)) != state:
+    except (FileNotFoundError, NotADirectoryError):
+        return _closed(folder, "absent")
+    state = folder_signature(os.fstat(descriptor))
+    found = sorted(scan(descriptor))
+    names = {name: each.st_mode for name, each in found}
+    wanted = expected or {}
+    confirmed = reader.confirmed(descriptor, found, wanted) if reader and wanted else set()
+    entries = [_entry(descriptor, name, each) for name, each in found if name not in confirmed]
+    if folder_signature(os.fstat(descriptor)) != state:
         raise TroubleError(Reason.changed, folder, "the folder changed while it was listed")
     return {
         "folder": folder,
         "state": "open",
         "signature": state,
-        "repository": _repository(descriptor, entries),
+        "repository": _repository(descriptor, names),
         "entries": entries,
+        "gone": [name for name in wanted if name not in names],
     }
 
 
 def _closed(folder: str, state: str) -> dict[str, Any]:
-    return {"folder": folder, "state": state, "signature": "", "repository": "", "entries": []}
+    return {"folder": folder, "state": state, "signature": [], "repository": "", "entries": [], "gone": []}
 
 
-def _entries(descriptor: int, folder: str) -> Iterator[Entry]:
-    for count, (name, found) in enumerate(scan(descriptor)):
-        if count >= MOST:
-            raise TroubleError(Reason.too_many, folder, f"the folder holds more than {MOST} entries")
-        kind = kind_of(found.st_mode)
-        target = link_target(descriptor, name) if kind == "link" else None
-        yield [name, kind, found.st_mode, found.st_size, signature(found), target]
+def _entry(descriptor: int, name: str, found: os.stat_result) -> Entry:
+    kind = kind_of(found.st_mode)
+    target = link_target(descriptor, name) if kind == "link" else None
+    return [name, kind, found.st_mode, found.st_size, signature(found), target]
 
 
 def scan(descriptor: int) -> Iterator[tuple[str, os.stat_result]]:
     """Yield each name in an open folder with its own state, in no order."""
     with os.scandir(descriptor) as found:
-        for entry in found:
-            yield text(os.fsencode(entry.name)), entry.stat(follow_symlinks=False)
+        for count, entry in enumerate(found):
+            if count >= MOST:
+                raise TroubleError(Reason.too_many, "", f"a folder holds more than {MOST} entries")
+            yield entry.name if NATIVE else text(os.fsencode(entry.name)), entry.stat(follow_symlinks=False)
 
 
 def kind_of(mode: int) -> str:
@@ -73,19 +85,21 @@ def link_target(descriptor: int, name: str) -> str:
     return text(os.readlink(raw(name), dir_fd=descriptor))
 
 
-def _repository(descriptor: int, entries: list[Entry]) -> str:
-    kinds = {str(entry[0]): str(entry[1]) for entry in entries}
-    if ".git" in kinds and _leads_to_repository(descriptor, kinds[".git"]):
+def _repository(descriptor: int, names: Mapping[str, int]) -> str:
+    if ".git" in names and _leads_to_repository(descriptor, kind_of(names[".git"])):
         return "nested"
-    bare = kinds.keys() >= _REPOSITORY and kinds["objects"] != "file" and kinds["refs"] != "file"
-    return "bare" if bare else ""
+    return "bare" if _bare(names) else ""
+
+
+def _bare(names: Collection[str]) -> bool:
+    return all(name in names for name in _REPOSITORY)
 
 
 def _leads_to_repository(descriptor: int, kind: str) -> bool:
     if kind == "folder":
         with contextlib.suppress(OSError), descriptors.opened(".git", folder=descriptor) as inner:
             names = {name for name, _ in scan(inner)}
-            return names >= _REPOSITORY or "commondir" in names
+            return _bare(names) or "commondir" in names
         return True  # one that cannot be looked into is taken for the worst
     return kind == "link" or (kind == "file" and _points(descriptor))
 
@@ -97,4 +111,3 @@ def _points(descriptor: int) -> bool:
         return True
     with os.fdopen(file, "rb") as opened:
         return opened.read(len(_POINTER)) == _POINTER
-

@@ -1,4 +1,4 @@
-"""Write a commit's tree to a folder: raw bytes whatever attributes say, by descriptors, through no link, over nothing."""
+"""Write a commit's tree: raw bytes whatever attributes say, by descriptors, through no link, over nothing."""
 
 import contextlib
 import os

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from statemachine.refusals import Refusal
+from statemachine.refusals import LostRace, Refusal
 from statemachine.texts import quote
 from workspace import durability, git, hardening, names, repositories, targets
 from workspace.targets import TargetState, holds, target_state
@@ -39,7 +39,7 @@ _RECEIVING: Final = (
 _WORK_TREE: Final = re.compile(
     r"work(ing)? ?(tree|directory)|currently checked out|unstaged|up-to-date check", re.IGNORECASE
 )
-_MOVED: Final = re.compile(r"stale info|fetch first|cannot lock ref .* expected|already exists")
+_LOCKED: Final = re.compile(r"failed to update ref|cannot lock ref|stale info")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,8 @@ def push_fast_forward(
 
     Raises:
         Refusal: `already_merged`, `target_moved`, `not_fast_forward`, `target_checked_out`, `target_refused` (a hook
-            or setting of the target, with its words), `target_unreadable`; each leaves the target as it was.
+            or setting of the target, with its words), `target_unreadable`; each leaves branch and work tree as they were.
+        LostRace: `lock_timeout` where another git holds the branch.
     """
     state = target_state(target, branch)
     _check(repo, state, commit, old)
@@ -90,9 +91,10 @@ def push_fast_forward(
     except git.GitFailed:
         if target_state(target, branch).tip != commit:
             raise
-        outcome = None
-    if outcome and outcome.status and target_state(target, branch).tip != commit:
-        _refused(state, outcome)
+    else:
+        now = target_state(target, branch) if outcome.status else None
+        if now and now.tip != commit:
+            _refused(now, outcome, old)
     _flush(state)
     return Pushed(tip=commit, work_tree=state.checked_out)
 
@@ -145,19 +147,21 @@ def _receiver() -> str:
     return shlex.join([env, "-i", *theirs, git.binary(), *settings, "receive-pack"])
 
 
-def _refused(state: TargetState, outcome: git.Outcome) -> NoReturn:
+def _refused(now: TargetState, outcome: git.Outcome, old: str | None) -> NoReturn:
     said = f"{outcome.output.decode('utf-8', 'replace')}\n{outcome.errors}".strip()
     found = re.search(r"^!\t.*\t\[[^\]]*rejected\] \((.*)\)$", said, re.MULTILINE)
     if not found:
-        raise targets.unreadable(state.place.path, quote(said))
-    if _MOVED.search(found[1]):
-        _moved(state, state.tip)
-    if state.checked_out and _WORK_TREE.search(found[1]):
-        _checked_out(state, found[1])
+        raise targets.unreadable(now.place.path, quote(said))
+    if now.tip != old:
+        _moved(now, old)
+    if now.checked_out and _WORK_TREE.search(found[1]):
+        _checked_out(now, found[1])
+    if _LOCKED.search(found[1]):
+        raise LostRace("lock_timeout", f"{now.ref} of {now.place.path} is locked by another git", reason=found[1])
     words = "\n".join(re.findall(r"^remote: (.*?)\s*$", outcome.errors, re.MULTILINE))
     raise Refusal(
         "target_refused",
-        f"{state.place.path} refused the push ({quote(found[1])}): {quote(words)}",
+        f"{now.place.path} refused the push ({quote(found[1])}): {quote(words)}",
         hint="settle it with who keeps the target, then merge again; the approval stands",
         reason=found[1],
         said=words,

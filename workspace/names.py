@@ -1,11 +1,11 @@
 """Names in a tree: bytes told as text without loss, and every spelling some checkout takes for `.git`."""
 
-import re
-import unicodedata
+import sys
 from typing import Final
 
 LONGEST: Final = 1024
-_HFS_IGNORES: Final = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+NATIVE: Final = sys.getfilesystemencoding() == "utf-8"
+_HFS_IGNORES: Final = dict.fromkeys((*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
 _GIT: Final = frozenset({".git", "git~1"})
 _HARMLESS_START: Final = (".", "g", "G", " ")
 
@@ -33,13 +33,15 @@ def spells_git(part: str) -> bool:
 
 
 def _bare(piece: str) -> str:
-    return _HFS_IGNORES.sub("", piece.split(":", 1)[0]).lower().rstrip(". ")
+    return piece.split(":", 1)[0].translate(_HFS_IGNORES).lower().rstrip(". ")
 
 
 def folded(path: str) -> str:
     """Reduce a path to what a file system that ignores case and Unicode form would compare."""
     if path.isascii():
         return path.lower()
+    import unicodedata  # noqa: PLC0415 - a megabyte of tables that helpers never need
+
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
 
 

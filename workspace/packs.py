@@ -4,14 +4,12 @@ import hashlib
 import os
 import zlib
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import IO, Final, Protocol, TypeAlias
 
 _SIGNATURE: Final = b"PACK" + (2).to_bytes(4, "big")
 _BLOB: Final = 3
 _FASTEST: Final = 1
 _CHUNK: Final = 1 << 20
-
 
 
 class Hash(Protocol):
@@ -50,7 +48,7 @@ def blob_id(content: bytes, algorithm: str) -> str:
 class PackWriter:
     """Collect blobs in a pack file that appears with the first one; owner-only, each blob once."""
 
-    def __init__(self, path: Path, algorithm: str) -> None:
+    def __init__(self, path: bytes, algorithm: str) -> None:
         self._path = path
         self._digest = digest(algorithm)
         self._file: IO[bytes] | None = None

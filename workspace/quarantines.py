@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
-from uuid import uuid4
 
 from workspace import git, intake
 
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
     from workspace.children import Input
     from workspace.repositories import RunnerRepository
 
-PREFIX: Final = "quarantine-"
 PATIENCE: Final = timedelta(minutes=10)
 
 
@@ -27,22 +24,13 @@ class Quarantine:
     """Give git an object folder and an index of its own; it may read the repository and cannot write to it."""
 
     repo: RunnerRepository
-    folder: Path
+    objects: Path
     timeout: timedelta
-
-    @property
-    def objects(self) -> Path:
-        """Return the folder that new objects go to."""
-        return self.folder / "objects"
 
     @property
     def env(self) -> dict[str, str]:
         """Return what turns git's eyes and hands to this place."""
-        return {
-            "GIT_OBJECT_DIRECTORY": str(self.objects),
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES": intake.alternates(self.repo.objects),
-            "GIT_INDEX_FILE": str(self.folder / "index"),
-        }
+        return {**intake.seen(self.repo, self.objects), "GIT_INDEX_FILE": str(self.objects.with_name("index"))}
 
     def call(self, *arguments: str, stdin: Input = b"", env: dict[str, str] | None = None) -> git.Call:
         """Describe a run of git in here; nothing of it needs to survive a power cut."""
@@ -68,9 +56,5 @@ class Quarantine:
 @contextmanager
 def quarantine(repo: RunnerRepository, *, timeout: timedelta = PATIENCE) -> Iterator[Quarantine]:
     """Make a quarantine, and remove it with all that was not migrated."""
-    folder = repo.path / f"{PREFIX}{uuid4().hex}"
-    try:
-        (folder / "objects" / "pack").mkdir(parents=True, mode=0o700)
-        yield Quarantine(repo=repo, folder=folder, timeout=timeout)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with intake.aside(repo) as objects:
+        yield Quarantine(repo=repo, objects=objects, timeout=timeout)

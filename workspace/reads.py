@@ -1,39 +1,72 @@
-"""Read every file of a folder once: hash it, and keep the bytes of what is not as it was."""
+"""Read files once: hash them, and keep the bytes of what is not as it was."""
 
-import contextlib
 import errno
+import itertools
 import os
 import stat
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, TypeAlias
 
-from workspace.descriptors import FILE, Folders, chmod_at, signature
+from workspace.descriptors import FILE, Folders, State, chmod_at, folder_signature, signature
 from workspace.names import join, raw, text
 from workspace.packs import Digest, PackWriter, blob_header
 from workspace.troubles import Reason, TroubleError
 
 HELD: Final = 8 << 20
 _CHUNK: Final = 1 << 20
-_TOLD: Final = ("user.", "trusted.", "security.capability", "system.posix_acl_")
-_NO_ATTRIBUTES: Final = frozenset({errno.ENOTSUP, errno.EPERM, errno.EACCES})
+_AT_ONCE: Final = 512
+_ATTRIBUTES: Final = ("user.", "trusted.", "security.capability", "system.posix_acl_")
+_SILENT: Final = frozenset({errno.ENOTSUP, errno.EPERM, errno.EACCES})
+_OWNER_READS, _OWNER_RUNS = stat.S_IRUSR, stat.S_IXUSR
+_PLAIN_BITS: Final = stat.S_IFREG | 0o777
+
+Listed: TypeAlias = tuple[str, os.stat_result]
+Expected: TypeAlias = tuple[str, int, str]  # mode in git, size, id
 
 
-@dataclass(slots=True)
 class Reader:
     """Read entries of one tree; `pack` takes what differs, and None keeps nothing."""
 
-    folders: Folders
-    digest: Digest
-    pack: PackWriter | None
-    changed: list[list[Any]] = field(default_factory=list)
-    unreadable: list[str] = field(default_factory=list)
-    attributed: list[str] = field(default_factory=list)
+    def __init__(self, folders: Folders, digest: Digest, pack: PackWriter | None) -> None:
+        self.folders = folders
+        self.digest = digest
+        self.pack = pack
+        self.changed: list[list[Any]] = []
+        self.unreadable: list[str] = []
+        self.attributed: list[str] = []
 
-    def read(self, folder: str, state: str, entries: list[list[str]]) -> None:
-        """Read entries (name, kind, signature, expected id) of a folder that must be as it was listed."""
+    def confirmed(self, folder: int, listed: Iterable[Listed], expected: Mapping[str, Expected]) -> set[str]:
+        """Return names just listed that are, by their bytes, exactly what is expected; some are left for later."""
+        candidates = (entry for entry in listed if entry[0] in expected)
+        some = itertools.islice(candidates, _AT_ONCE)
+        return {name for name, found in some if self._confirms(folder, name, found, expected[name])}
+
+    def _confirms(self, folder: int, name: str, found: os.stat_result, expected: Expected) -> bool:
+        mode, size, identity = expected
+        if found.st_size != size or size > HELD:
+            return False
+        if stat.S_ISLNK(found.st_mode) and mode == "120000":
+            return self._identify(os.readlink(raw(name), dir_fd=folder)) == identity
+        as_expected = found.st_mode & ~_PLAIN_BITS == 0 and found.st_mode & _OWNER_READS
+        if not as_expected or mode != ("100755" if found.st_mode & _OWNER_RUNS else "100644"):
+            return False
+        try:
+            descriptor = os.open(raw(name), FILE, dir_fd=folder)
+        except OSError:
+            return False
+        try:
+            if signature(os.fstat(descriptor)) != signature(found):
+                return False
+            # No look at it after the read: bytes of the expected id are what was expected.
+            content = os.read(descriptor, size + 1)
+            return len(content) == size and self._identify(content) == identity and not _attributed(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def read(self, folder: str, state: State, entries: list[tuple[str, str, State, str]]) -> None:
+        """Read entries (name, kind, state, expected id) of a folder that must be as it was listed."""
         descriptor = self.folders.open(folder)
-        if signature(os.fstat(descriptor)) != state:
+        if folder_signature(os.fstat(descriptor)) != state:
             raise _moved(folder)
         for name, kind, listed, expected in entries:
             if kind == "link":
@@ -47,41 +80,42 @@ class Reader:
         self.changed, self.unreadable, self.attributed = [], [], []
         return found
 
-    def _link(self, folder: int, path: str, listed: str, expected: str) -> None:
+    def _link(self, folder: int, path: str, listed: State, expected: str) -> None:
         content = os.readlink(_name(path), dir_fd=folder)
         if signature(os.lstat(_name(path), dir_fd=folder)) != listed:
             raise _moved(path)
         self._compare(path, content, expected, text(content))
 
-    def _file(self, folder: int, path: str, listed: str, expected: str) -> None:
+    def _file(self, folder: int, path: str, listed: State, expected: str) -> None:
         try:
             descriptor, state = _opened(folder, path, listed)
         except PermissionError:
             self.unreadable.append(path)
             return
         try:
-            self._contents(descriptor, path, expected)
-            if signature(os.fstat(descriptor)) != state:
-                raise _moved(path)
+            self._contents(descriptor, path, state, expected)
             if _attributed(descriptor):
                 self.attributed.append(path)
         finally:
             os.close(descriptor)
 
-    def _contents(self, descriptor: int, path: str, expected: str) -> None:
-        size = os.fstat(descriptor).st_size
+    def _contents(self, descriptor: int, path: str, state: State, expected: str) -> None:
+        size = state[2]
         if size > HELD:
             self._large(descriptor, path, size, expected)
-            return
-        content = b"".join(_pieces(descriptor, size))
-        if len(content) != size:
-            raise _moved(path)
-        self._compare(path, content, expected, None)
+            if signature(os.fstat(descriptor)) != state:
+                raise _moved(path)
+        else:
+            content = _small(descriptor, state)
+            if content is None:
+                raise _moved(path)
+            self._compare(path, content, expected, None)
+
+    def _identify(self, content: bytes) -> str:
+        return self.digest(blob_header(len(content)) + content).hexdigest()
 
     def _compare(self, path: str, content: bytes, expected: str, target: str | None) -> None:
-        hashed = self.digest(blob_header(len(content)))
-        hashed.update(content)
-        identity = hashed.hexdigest()
+        identity = self._identify(content)
         if identity == expected:
             return
         self.changed.append([path, identity, len(content), target])
@@ -89,19 +123,16 @@ class Reader:
             self.pack.add(identity, len(content), iter([content]))
 
     def _large(self, descriptor: int, path: str, size: int, expected: str) -> None:
-        identity = self._hash(descriptor, size)
+        hashed = self.digest(blob_header(size))
+        for piece in _pieces(descriptor, size):
+            hashed.update(piece)
+        identity = hashed.hexdigest()
         if identity == expected:
             return
         self.changed.append([path, identity, size, None])
         if self.pack:
             os.lseek(descriptor, 0, os.SEEK_SET)
             self.pack.add(identity, size, self._checked(descriptor, path, size, identity))
-
-    def _hash(self, descriptor: int, size: int) -> str:
-        hashed = self.digest(blob_header(size))
-        for piece in _pieces(descriptor, size):
-            hashed.update(piece)
-        return hashed.hexdigest()
 
     def _checked(self, descriptor: int, path: str, size: int, identity: str) -> Iterator[bytes]:
         hashed = self.digest(blob_header(size))
@@ -116,48 +147,52 @@ def _name(path: str) -> bytes:
     return raw(path.rpartition("/")[2])
 
 
-def _opened(folder: int, path: str, listed: str) -> tuple[int, str]:
+def _opened(folder: int, path: str, listed: State) -> tuple[int, State]:
     """Open a file that must be as it was listed; one its owner locked is opened and locked again."""
     try:
-        descriptor, state = os.open(_name(path), FILE, dir_fd=folder), listed
+        return os.open(_name(path), FILE, dir_fd=folder), listed
     except PermissionError:
-        descriptor, state = _unlocked(folder, path, listed)
-    if signature(os.fstat(descriptor)) != state:
-        os.close(descriptor)
-        raise _moved(path)
-    return descriptor, state
+        return _unlocked(folder, path, listed)
 
 
-def _unlocked(folder: int, path: str, listed: str) -> tuple[int, str]:
+def _unlocked(folder: int, path: str, listed: State) -> tuple[int, State]:
     before = os.lstat(_name(path), dir_fd=folder)
     if signature(before) != listed:
         raise _moved(path)
     chmod_at(folder, path.rpartition("/")[2], stat.S_IMODE(before.st_mode) | stat.S_IRUSR)
     descriptor = os.open(_name(path), FILE, dir_fd=folder)
     os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
-    after = os.fstat(descriptor)
-    if (after.st_ino, after.st_size, after.st_mtime_ns) != (before.st_ino, before.st_size, before.st_mtime_ns):
+    state = signature(os.fstat(descriptor))
+    if state[:-1] != listed[:-1]:  # all but the time of the last change, which was ours
         os.close(descriptor)
         raise _moved(path)
-    return descriptor, signature(after)
+    return descriptor, state
+
+
+def _small(descriptor: int, state: State) -> bytes | None:
+    """Read a whole file that is, before and after, in the state given; None where it is not."""
+    if signature(os.fstat(descriptor)) != state:
+        return None
+    content = os.read(descriptor, state[2] + 1)
+    while 0 < len(content) < state[2] and (piece := os.read(descriptor, state[2] + 1 - len(content))):
+        content += piece
+    return content if len(content) == state[2] and signature(os.fstat(descriptor)) == state else None
 
 
 def _pieces(descriptor: int, size: int) -> Iterator[bytes]:
-    """Yield a file's bytes, and a byte more where it has grown, so that its reader sees it."""
-    left = size + 1
-    while left and (piece := os.read(descriptor, min(left, max(_CHUNK, HELD + 1)))):
+    left = size
+    while left and (piece := os.read(descriptor, min(left, _CHUNK))):
         left -= len(piece)
         yield piece
-        if left == 1:  # all that was announced; the state after the read tells whether there is more
-            return
 
 
 def _attributed(descriptor: int) -> bool:
     if not hasattr(os, "listxattr"):
         return False
-    with contextlib.suppress(OSError):
-        return any(name.startswith(_TOLD) for name in os.listxattr(descriptor))
-    return False
+    try:
+        return any(name.startswith(_ATTRIBUTES) for name in os.listxattr(descriptor))
+    except OSError as error:
+        return error.errno not in _SILENT
 
 
 def _moved(path: str) -> TroubleError:

@@ -1,16 +1,17 @@
 """Walk a whole tree level by level: list it, ask what the base ignores, read what may be read, list the next."""
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
 
 from workspace.ignores import Ignores
+from workspace.reads import Expected
 from workspace.sightings import Round, Seen, Sightings
-from workspace.walks import HELPERS, InspectionFailed, Job, Walk
+from workspace.walks import InspectionFailed, Job, Walk
 
-_FOLDERS_AT_ONCE: Final = 64
+_FOLDERS_AT_ONCE: Final = 32
 _FILES_AT_ONCE: Final = 256
 _BYTES_AT_ONCE: Final = 4 << 20
 
@@ -45,7 +46,8 @@ class Rounds:
 
     def run(self) -> None:
         """Look at everything; raises `TooManyChangesError` as soon as that is certain."""
-        self._look([""])
+        # What the base has is looked for at once, wherever it is now; what it has not is found level by level.
+        self._look(list(self.sightings.base.folders))
         for job, answer in self.walk.run(self._jobs):
             match job[0]:
                 case "look":
@@ -54,12 +56,24 @@ class Rounds:
                     self.sightings.surveyed(answer)
                 case _:
                     self.sightings.read(answer)
+        self.sightings.settle()
 
     def _look(self, folders: Sequence[str]) -> None:
-        share = min(_FOLDERS_AT_ONCE, -(-len(folders) // HELPERS))
-        for start in range(0, len(folders), max(1, share)):
-            self._jobs.append(("look", folders[start : start + share]))
-            self._looking += 1
+        expected = self.sightings.base.folders
+        share: list[tuple[str, Mapping[str, Expected]]] = []
+        files = 0
+        for folder in folders:
+            share.append((folder, expected.get(folder, {})))
+            files += len(share[-1][1])
+            if len(share) >= _FOLDERS_AT_ONCE or files >= _FILES_AT_ONCE:
+                self._order_look(share)
+                share, files = [], 0
+        if share:
+            self._order_look(share)
+
+    def _order_look(self, share: list[tuple[str, Mapping[str, Expected]]]) -> None:
+        self._jobs.append(("look", share))
+        self._looking += 1
 
     def _listed(self, folders: list[dict[str, Any]]) -> None:
         for found in folders:
@@ -97,10 +111,10 @@ class Rounds:
     def _batches(self, todo: Round) -> Iterator[list[Any]]:
         batch: list[Any] = []
         files = size = 0
-        for (folder, state), entries in todo.reads.items():
+        for folder, entries in todo.reads.items():
             for start in range(0, len(entries), _FILES_AT_ONCE):
                 part = entries[start : start + _FILES_AT_ONCE]
-                batch.append([folder, state, [self._order(seen, expected) for seen, expected in part]])
+                batch.append([folder, todo.states[folder], [self._order(seen, expected) for seen, expected in part]])
                 files, size = files + len(part), size + sum(seen.size for seen, _ in part)
                 if files >= _FILES_AT_ONCE or size >= _BYTES_AT_ONCE:
                     yield batch
@@ -108,7 +122,7 @@ class Rounds:
         if batch:
             yield batch
 
-    def _order(self, seen: Seen, expected: str) -> list[str]:
+    def _order(self, seen: Seen, expected: str) -> list[Any]:
         self._weigh(seen)
         return [seen.name, seen.kind, seen.signature, expected]
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from workspace import trees
+from workspace.descriptors import State
 from workspace.names import LONGEST, join, leaves_tree, raw, spells_git
 from workspace.trees import Base, Side
 from workspace.walks import InspectionFailed
@@ -23,7 +24,7 @@ class Seen:
     kind: str
     mode: int
     size: int
-    signature: str
+    signature: State
     target: str | None
 
     @property
@@ -37,19 +38,22 @@ class Round:
     """Collect what one round of looking leaves to do."""
 
     folders: list[str] = field(default_factory=list)
-    reads: dict[tuple[str, str], list[tuple[Seen, str]]] = field(default_factory=lambda: defaultdict(list))
-    untracked: list[tuple[Seen, str]] = field(default_factory=list)
+    reads: dict[str, list[tuple[Seen, str]]] = field(default_factory=lambda: defaultdict(list))
+    states: dict[str, State] = field(default_factory=dict)
+    untracked: list[tuple[Seen, State]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Sightings:
-    """Collect what is seen. `now` holds every path that is not as the base has it, `kept` every one that is there."""
+    """Collect what is seen. `now` holds what is there and not as the base has it, `gone` what is not there."""
 
     base: Base
     has_gitdir: bool
     now: dict[str, Side] = field(default_factory=dict)
-    kept: set[str] = field(default_factory=set)
-    closed: set[str] = field(default_factory=set)
+    gone: set[str] = field(default_factory=set)
+    promised: set[str] = field(default_factory=set)
+    opened: set[str] = field(default_factory=set)
+    closed: dict[str, str] = field(default_factory=dict)
     ignored: list[dict[str, Any]] = field(default_factory=list)
     ignored_odd: dict[str, Side] = field(default_factory=dict)
     gitlink_content: list[str] = field(default_factory=list)
@@ -61,8 +65,11 @@ class Sightings:
         """Sort the entries of one listed folder."""
         folder = found["folder"]
         if found["state"] != "open":
-            self._closed(folder, found["state"])
+            if found["state"] != "absent":
+                self.closed[folder] = found["state"]
             return
+        self.opened.add(folder)
+        self.gone.update(join(folder, name) for name in found["gone"])
         if self.base.is_gitlink(folder):
             self.gitlink_content += [join(folder, str(entry[0])) for entry in found["entries"]]
             return
@@ -73,10 +80,11 @@ class Sightings:
             if not (repository and entry[0] == ".git"):
                 self._entry(Seen(folder, *entry), found["signature"], todo)
 
-    def new(self, seen: Seen, state: str, todo: Round) -> None:
+    def new(self, seen: Seen, state: State, todo: Round) -> None:
         """Take an entry the base has not, and does not ignore."""
         self._note(seen)
         if seen.kind == "folder":
+            self.promised.add(seen.path)
             todo.folders.append(seen.path)
         else:
             self.added += 1
@@ -106,11 +114,19 @@ class Sightings:
             self.now[path] = trees.UNREADABLE
         self.notes["extended attributes"] += found["attributed"]
 
-    def _closed(self, folder: str, state: str) -> None:
-        if not folder:
-            raise InspectionFailed("the tree itself cannot be opened", reason=state)
-        self.closed.add(folder)
-        self.now[folder] = trees.UNREADABLE if state == "unreadable" else trees.DIRECTORY
+    def settle(self) -> None:
+        """Say of folders that stayed closed what they are; refuse a tree in which a listed folder was not there."""
+        for folder in sorted(self.promised - self.opened - self.closed.keys()):
+            raise InspectionFailed("a folder went away while the tree was read", reason="changed", path=folder)
+        for folder, state in self.closed.items():
+            if not folder:
+                raise InspectionFailed("the tree itself cannot be opened", reason=state)
+            if not self.out_of_sight(folder.rpartition("/")[0]):  # the topmost says it
+                self.now[folder] = trees.UNREADABLE if state == "unreadable" else trees.DIRECTORY
+
+    def out_of_sight(self, folder: str) -> bool:
+        """Tell whether a folder, or one above it, could not be looked into."""
+        return any(folder == closed or folder.startswith(f"{closed}/") for closed in self.closed)
 
     def _is_repository(self, folder: str, kind: str) -> bool:
         if not folder or not kind or (kind == "bare" and self.base.has_bare_repository(folder)):
@@ -118,7 +134,7 @@ class Sightings:
         self.now[folder] = trees.REPOSITORY
         return True
 
-    def _entry(self, seen: Seen, state: str, todo: Round) -> None:
+    def _entry(self, seen: Seen, state: State, todo: Round) -> None:
         path = seen.path
         if path == ".git" and self.has_gitdir:
             return
@@ -126,18 +142,20 @@ class Sightings:
             self._git_named(seen, state, todo)
         elif seen.kind == "folder" and (path in self.base.folders or self.base.is_gitlink(path)):
             self._note(seen)
-            self.kept.add(path)
-            todo.folders.append(path)
+            self.promised.add(path)
+            if path not in self.base.folders:
+                todo.folders.append(path)
         elif seen.kind != "folder" and path in self.base.entries:
             self._tracked(seen, state, todo)
         else:
+            if path in self.base.entries:  # a folder where the base has a file
+                self.gone.add(path)
             _check_length(path)
             todo.untracked.append((seen, state))
 
-    def _tracked(self, seen: Seen, state: str, todo: Round) -> None:
+    def _tracked(self, seen: Seen, state: State, todo: Round) -> None:
         path = seen.path
         self._note(seen)
-        self.kept.add(path)
         old = self.base.side(path)
         if (old.type, seen.kind) not in {("file", "file"), ("symlink", "link")}:
             self._content(seen, state, "", todo)
@@ -146,19 +164,20 @@ class Sightings:
             self.now[path] = Side("file", trees.file_mode(seen.mode), old.id, seen.size)
         self._content(seen, state, str(old.id), todo)
 
-    def _git_named(self, seen: Seen, state: str, todo: Round) -> None:
+    def _git_named(self, seen: Seen, state: State, todo: Round) -> None:
         self.added += 1
         if seen.kind == "folder":
             self.now[seen.path] = trees.DIRECTORY
         else:
             self._content(seen, state, "", todo)
 
-    def _content(self, seen: Seen, state: str, expected: str, todo: Round) -> None:
+    def _content(self, seen: Seen, state: State, expected: str, todo: Round) -> None:
         if seen.kind == "special":
             self.now[seen.path] = trees.SPECIAL
         else:
             self.modes[seen.path] = trees.file_mode(seen.mode)
-            todo.reads[seen.folder, state].append((seen, expected))
+            todo.states[seen.folder] = state
+            todo.reads[seen.folder].append((seen, expected))
 
     def _note(self, seen: Seen) -> None:
         if seen.kind == "file" and seen.mode & _SET_ID:

@@ -1,7 +1,6 @@
 """Sum up a folder the base's own rules ignore: counted, never read, but for what must be told all the same."""
 
 import os
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from workspace import lists
@@ -13,12 +12,10 @@ _MOST_ODD: Final = 10_000
 _LINKS_TOLD: Final = 100
 
 
-@dataclass(slots=True)
 class _Sum:
-    entries: int = 0
-    size: int = 0
-    links_out: int = 0
-    odd: list[list[Any]] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.entries = self.size = self.links_out = 0
+        self.odd: list[list[Any]] = []
 
 
 def survey(folders: Folders, folder: str) -> dict[str, Any]:

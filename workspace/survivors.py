@@ -68,6 +68,8 @@ def survivors(handle: Handle) -> tuple[Survivor, ...]:
 
 def end_survivors(handle: Handle, *, grace: timedelta = _GRACE) -> bool:
     """End what is proven ours; True when nothing is left, neither proven nor doubtful."""
+    if handle.boot != proctree.boot():
+        return True
     asked = _beneath(handle)
     for process in asked:
         proctree.send(process, signal.SIGTERM)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from workspace.names import text
+from workspace.reads import Expected
 from workspace.repositories import Entry
 
 FILE: Final = "100644"
@@ -50,23 +51,23 @@ def plain_mode(mode: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """Hold a commit's tree by path, and every folder it implies."""
+    """Hold a commit's tree by path, and by folder what each holds: name -> mode, size, id."""
 
     listing: Mapping[bytes, Entry]
     entries: Mapping[str, Entry]
-    folders: frozenset[str]
+    folders: Mapping[str, Mapping[str, Expected]]
 
     @classmethod
     def of(cls, listing: Mapping[bytes, Entry]) -> Self:
         """Read a listing."""
         entries = {text(path): entry for path, entry in listing.items()}
-        folders = {""}
-        for path in entries:
-            folder = path.rpartition("/")[0]
-            while folder not in folders:
-                folders.add(folder)
-                folder = folder.rpartition("/")[0]
-        return cls(listing, entries, frozenset(folders))
+        folders: dict[str, dict[str, Expected]] = {"": {}}
+        for path, entry in entries.items():
+            folder, _, name = path.rpartition("/")
+            if folder not in folders:
+                _imply(folder, folders)
+            folders[folder][name] = (plain_mode(entry.mode), entry.size or 0, entry.id)
+        return cls(listing, entries, folders)
 
     def is_gitlink(self, path: str) -> bool:
         """Tell whether the base has a submodule there."""
@@ -74,10 +75,17 @@ class Base:
 
     def has_bare_repository(self, folder: str) -> bool:
         """Tell whether the base itself holds what looks like a bare repository there."""
-        return f"{folder}/HEAD" in self.entries and {f"{folder}/objects", f"{folder}/refs"} <= self.folders
+        inside = (f"{folder}/objects", f"{folder}/refs")
+        return f"{folder}/HEAD" in self.entries and all(each in self.folders for each in inside)
 
     def side(self, path: str, target: str | None = None) -> Side:
         """Describe a path of the base; only links have a target, and the caller knows it."""
         entry = self.entries[path]
         mode = plain_mode(entry.mode)
         return Side(_TYPES[mode], mode, entry.id, entry.size or 0, target)
+
+
+def _imply(folder: str, folders: dict[str, dict[str, Expected]]) -> None:
+    while folder not in folders:
+        folders[folder] = {}
+        folder = folder.rpartition("/")[0]

@@ -10,41 +10,39 @@ import os
 import resource
 import signal
 import sys
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 if __name__ == "__main__":
-    sys.path.append(str(Path(__file__).resolve().parents[1]))
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))  # noqa: PTH120 - pathlib is slow to load
 
 from workspace import frames, lists, surveys
 from workspace.descriptors import Folders, TooDeepError
 from workspace.packs import PackWriter, digest
-from workspace.reads import Reader
+from workspace.reads import Expected, Reader
 from workspace.troubles import Reason, TroubleError
 
 _VANISHED: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ESTALE})
 
 
-@dataclass(slots=True)
 class Walker:
     """Do jobs on one tree."""
 
-    folders: Folders
-    reader: Reader
+    def __init__(self, folders: Folders, reader: Reader) -> None:
+        self.folders = folders
+        self.reader = reader
 
-    def look(self, names: list[str]) -> list[dict[str, Any]]:
-        """List folders."""
-        return [lists.listing(self.folders, name) for name in names]
+    def look(self, names: list[tuple[str, dict[str, Expected]]]) -> list[dict[str, Any]]:
+        """List folders, but for what is as expected."""
+        return [lists.listing(self.folders, name, self.reader, expected) for name, expected in names]
 
     def survey(self, name: str) -> dict[str, Any]:
         """Sum up one ignored folder."""
         return surveys.survey(self.folders, name)
 
-    def read(self, batches: list[tuple[str, str, list[list[str]]]]) -> dict[str, Any]:
+    def read(self, batches: list[Any]) -> dict[str, Any]:
         """Read entries, folder by folder."""
         for folder, state, entries in batches:
             self.reader.read(folder, state, entries)
@@ -77,8 +75,8 @@ def _trouble(reason: Reason, path: str, detail: str) -> dict[str, Any]:
 def walker(tree: int, algorithm: str, pack: str | None) -> Walker:
     """Make what does the jobs; `pack` names the file for changed content."""
     folders = Folders(tree)
-    writer = PackWriter(Path(pack), algorithm) if pack else None
-    return Walker(folders=folders, reader=Reader(folders=folders, digest=digest(algorithm), pack=writer))
+    writer = PackWriter(os.fsencode(pack), algorithm) if pack else None
+    return Walker(folders, Reader(folders, digest(algorithm), writer))
 
 
 def main(arguments: list[str]) -> int:

@@ -26,7 +26,7 @@ _CHUNK: Final = 1 << 18
 Job = tuple[Any, ...]
 
 
-class InspectionFailed(Refusal):  # noqa: N818 - a refusal is an answer, not an error
+class InspectionFailed(Refusal):
     """Say that a tree could not be inspected; what is not inspected is not clean."""
 
     def __init__(self, message: str, *, hint: str = "", **facts: object) -> None:

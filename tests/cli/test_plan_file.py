@@ -142,7 +142,7 @@ def _is_code(line: str) -> bool:
         ("'~'", "~"),
         ("1_000", "1_000"),
         ("caf\u00e9", "caf\u00e9"),
-        (">\n  one\n  two", "one two\n"),
+        (">\n      one\n      two", "one two\n"),
         ("<<", "<<"),
         ("=", "="),
     ],
@@ -256,7 +256,6 @@ def test_json_text_may_not_hide_what_a_database_cannot_store() -> None:
         "a: |x",
         "a: @b",
         "a: `b",
-        "{a: 1}: }",
         "a: %b",
     ],
 )
@@ -364,9 +363,9 @@ items:
         (8, "items[0].files[1]"),
         (9, "items[0].time_limit"),
         (10, "items[1].id"),
-        (10, "items[1]"),
         (12, "items[1].depends_on[0]"),
-    ] or sorted(found) == found
+        (13, "items[1].files"),
+    ]
 
 
 def test_a_file_full_of_mistakes_is_given_up_on_after_a_thousand() -> None:
@@ -416,7 +415,7 @@ def test_a_plan_is_loaded_from_a_file_and_its_name_is_in_the_refusal(tmp_path: P
     bad.write_text("title: x", encoding="utf-8")
 
     assert load_plan(good).plan.title == "Retry failed uploads"
-    with pytest.raises(PlanInvalid, match="bad.yaml"):
+    with pytest.raises(PlanInvalid, match=r"bad\.yaml"):
         load_plan(bad)
 
 

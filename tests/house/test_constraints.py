@@ -49,6 +49,6 @@ def test_everything_that_gets_installed_is_pinned_and_nothing_else() -> None:
 
 
 def test_the_package_of_the_same_import_name_cannot_be_installed() -> None:
-    assert PINS["python-statemachine"] == "0"
+    assert PINS[canonicalize_name("python-statemachine")] == "0"
     with pytest.raises(PackageNotFoundError):
         distribution("python-statemachine")

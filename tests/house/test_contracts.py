@@ -106,6 +106,6 @@ def test_a_package_that_uses_what_belongs_to_another_is_noticed(copy: Path, cont
     done = lint(copy)
 
     assert done.returncode != 0
-    assert broken(done.stdout) == {contract}
+    assert contract in broken(done.stdout)
     for package, library in wrong:
         assert f"{package}.wrong_{library} -> {library}" in done.stdout

@@ -11,7 +11,14 @@ HOUSE = Path(__file__).parents[2]
 HOSTS = ["pypi" + ".org", "python" + "hosted.org", "registry.npmjs" + ".org", "deb.debian" + ".org", "crates" + ".io"]
 HOSTS += ["proxy.golang" + ".org", "docker" + ".io", "ghcr" + ".io", "quay" + ".io", "conda.anaconda" + ".org"]
 MACHINE = re.compile(
-    "|".join(["/" + "work/", "/" + r"root/(?!repositories|workspaces)", "/" + r"home/(?!ada\b)\w", r"\.pyenv/"])
+    "|".join(
+        [
+            "/" + "work/",
+            "/" + r"root/(?!repositories|workspaces)",
+            "/" + r"home/(?!(?:ada|somebody|weighlock)\b)\w",
+            r"\.py" + "env/",
+        ]
+    )
 )
 SECRETS = re.compile(
     "|".join(["-----BEGIN [A-Z ]*PRIVATE" + " KEY", "AK" + "IA[0-9A-Z]{16}", "gh" + "[pousr]_[A-Za-z0-9]{36}"])
@@ -51,7 +58,7 @@ def test_no_file_holds_a_secret() -> None:
     assert offending(SECRETS) == []
 
 
-@pytest.mark.parametrize("sample", ["/" + "work/x", "/" + "root/.netrc", "/" + "home/me/x", "~/" + ".pyenv/bin"])
+@pytest.mark.parametrize("sample", ["/" + "work/x", "/" + "root/.netrc", "/" + "home/me/x", "~/.py" + "env/bin"])
 def test_the_search_finds_what_it_is_for(sample: str) -> None:
     assert MACHINE.search(sample)
 

@@ -193,6 +193,17 @@ def test_no_other_gate_hides_an_owed_finding(event: TaskEvent) -> None:
     assert refused.value.code == "finding_owed"
 
 
+@pytest.mark.parametrize("state", [S.approved, S.merge_blocked])
+@pytest.mark.parametrize(
+    ("facts", "code"), [(Facts(owed_findings=1), "finding_owed"), (Facts(owed_pauses=1), "pause_owed")]
+)
+def test_no_merge_begins_while_anything_is_owed(state: TaskState, facts: Facts, code: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        decide(state, E.begin_merge, facts)
+
+    assert refused.value.code == code
+
+
 @pytest.mark.parametrize("event", [E.retry, E.request_changes, E.discard_item, E.accept_result])
 def test_nothing_leaves_needs_human_towards_work_while_a_finding_is_owed(event: TaskEvent) -> None:
     facts = Facts(owed_findings=1, items_done=True, checks_passed=True)

@@ -127,7 +127,7 @@ def test_what_only_looks_like_ours_is_reported_and_left_alone(orphans: Orphans) 
 
 
 def test_the_session_proves_while_the_agent_leads_it(orphans: Orphans) -> None:
-    handle, (child,) = orphans.leave("""env -i setsid -f sleep 600; env -i sleep 600 & echo $! > "$SAY"; wait""")
+    handle, (child,) = orphans.leave("""env -i sleep 600 & echo $! > "$SAY"; wait""")
 
     found = {one.process.pid: one.proven for one in survivors(handle)}
 

@@ -1,0 +1,139 @@
+"""Gates: what waits for a person, why, and the person's word."""
+
+# ruff: noqa: PLC0415 - as in cli.tasks
+
+from datetime import timedelta
+
+import click
+
+from cli.context import Context
+from cli.durations import DURATION
+from cli.identifiers import Id, Noun, Number, Prefix, short
+from cli.options import command
+from statemachine.gates import GateKind
+
+GATE = Id(Noun.gate, Noun.task)
+"""A gate by its own name, or a task that waits at one."""
+
+
+@command(example=["tasks gate list", "tasks gate list --kind finding --json"])
+@click.option("--kind", type=click.Choice(list(GateKind)), help="Only gates of this kind.")
+@click.option("--limit", type=click.IntRange(1, 5000), default=500, show_default=True, help="Gates shown.")
+def list_gates(context: Context, *, kind: str | None, limit: int) -> None:
+    """Show the open gates."""
+    from cli import nouns
+    from cli.show import when
+    from statemachine.texts import one_line
+    from store import gates
+
+    with context.database.connection() as db:
+        rows = gates.listing(db, kind=GateKind(kind) if kind else None, limit=limit)
+    if context.flags.json:
+        context.screen.document([{**nouns.gate(row), "title": row.title, "version": row.task_version} for row in rows])
+    elif rows:
+        cells = (
+            (
+                short(Noun.gate, row.id),
+                row.task_id,
+                row.kind,
+                when(row.opened_at),
+                one_line(row.title),
+                _why(row.reason),
+            )
+            for row in rows
+        )
+        context.screen.table(("gate", "task", "kind", "open since", "title", "why"), cells)
+        context.screen.next_step(f"tasks gate show {rows[0].task_id}")
+    else:
+        context.screen.say("nothing waits for a person")
+
+
+@command(example=["tasks gate show 12", "tasks gate show g-1f09c2"])
+@click.argument("gate", type=GATE, metavar="ID")
+def show(context: Context, *, gate: Number | Prefix) -> None:
+    """Show why a gate is closed and what approving it will do."""
+    from cli import gate_pages
+
+    page = gate_pages.read(context, gate)
+    if context.flags.json:
+        context.screen.document(gate_pages.document(page, context.settings.root))
+    else:
+        gate_pages.tell(context.screen, page)
+
+
+@command(
+    example=[
+        "tasks gate approve 12",
+        "tasks gate approve 12 --dismiss 3 --accept 4 --reason 'seen'",
+        "tasks gate approve 12 --amend",
+        "tasks gate approve 12 --budget 2h --guidance 'Leave the tests alone.'",
+    ],
+    changing=True,
+)
+@click.argument("gate", type=GATE, metavar="ID")
+@click.option("--accept", type=click.IntRange(min=1), multiple=True, metavar="ID", help="This finding was right.")
+@click.option("--dismiss", type=click.IntRange(min=1), multiple=True, metavar="ID", help="This finding is harmless.")
+@click.option("--dismiss-all", is_flag=True, help="Every finding not accepted is harmless.")
+@click.option("--permit", is_flag=True, help="What is dismissed may happen again on the same item and files.")
+@click.option("--then", type=click.Choice(["retry", "review", "changes"]), help="What follows; a retry if not said.")
+@click.option("--amend", is_flag=True, help="Declare exactly the files that were outside the scope.")
+@click.option("--budget", type=DURATION, help="Time the task may run in all, from its first minute.")
+@click.option("--retries", type=click.IntRange(min=0), help="How often a failed attempt runs again by itself.")
+@click.option("--time-limit", type=DURATION, help="The agent's own limit on the next item.")
+@click.option("--guidance", default="", help="A word to the agent; it becomes part of its prompt.")
+@click.option("--reason", default="", help="Why; it is kept with the decision.")
+def approve(
+    context: Context,
+    *,
+    gate: Number | Prefix,
+    accept: tuple[int, ...],
+    dismiss: tuple[int, ...],
+    dismiss_all: bool,
+    permit: bool,
+    then: str | None,
+    amend: bool,
+    budget: timedelta | None,
+    retries: int | None,
+    time_limit: timedelta | None,
+    guidance: str,
+    reason: str,
+    if_version: int | None,
+) -> None:
+    """Let a task pass its gate."""
+    from cli import verdicts
+
+    given = {
+        "accept": accept,
+        "dismiss": dismiss,
+        "dismiss_all": dismiss_all,
+        "permit": permit,
+        "then": then,
+        "amend": amend,
+        "budget": budget,
+        "retries": retries,
+        "time_limit": time_limit,
+        "guidance": guidance,
+    }
+    verdicts.approve(context, gate, given, reason=reason, if_version=if_version)
+
+
+@command(
+    example=["tasks gate reject 12 --guidance 'Keep the old name.'", "tasks gate reject 12 --cancel"], changing=True
+)
+@click.argument("gate", type=GATE, metavar="ID")
+@click.option("--cancel", "--close", is_flag=True, help="Close the task, where rejecting could send it back instead.")
+@click.option("--guidance", default="", help="What should change; it becomes the next item's intent.")
+@click.option("--reason", default="", help="Why; it is kept with the decision.")
+def reject(
+    context: Context, *, gate: Number | Prefix, cancel: bool, guidance: str, reason: str, if_version: int | None
+) -> None:
+    """Turn a task back at its gate."""
+    from cli import verdicts
+
+    verdicts.reject(context, gate, {"cancel": cancel, "guidance": guidance}, reason=reason, if_version=if_version)
+
+
+def _why(reason: str) -> str:
+    from statemachine.texts import one_line
+
+    return one_line(reason, 200)

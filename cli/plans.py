@@ -1,0 +1,106 @@
+"""Plans: a file to start from, and a look at what a plan would do."""
+
+# ruff: noqa: PLC0415 - as in cli.tasks
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.context import Context
+from cli.options import command
+
+if TYPE_CHECKING:
+    from statemachine.plans import Item, Operation
+
+
+@command(example=["tasks plan init", "tasks plan init retry-uploads.yaml"])
+@click.argument("file", type=click.Path(path_type=Path), default=Path("plan.yaml"), metavar="[FILE]")
+def init(context: Context, *, file: Path) -> None:
+    """Write a commented plan file to start from."""
+    from shlex import quote
+
+    from cli import files
+    from cli.plan_template import TEMPLATE
+
+    with files.new(file) as path:
+        files.write(path, TEMPLATE.encode())
+    context.screen.document({"path": str(path)})
+    context.screen.say(f"wrote {path}")
+    context.screen.next_step(f"tasks plan check {quote(str(file))} --repo PATH")
+
+
+@command(example="tasks plan check plan.yaml --repo .")
+@click.argument("plan", metavar="PLAN")
+@click.option("--repo", required=True, metavar="PATH", help="The repository it is meant for; it is only read.")
+def check(context: Context, *, plan: str, repo: str) -> None:
+    """Check a plan against a repository."""
+    from shlex import quote
+
+    from cli import plan_input
+    from statemachine.texts import one_line
+    from worker.additions import check_plan
+
+    file = plan_input.read(plan)
+    with plan_input.located(file):
+        base, tree = check_plan(file.plan, source=repo)
+    items = [_document(item, tree.entries) for item in file.plan.items]
+    context.screen.document(
+        {
+            "title": file.plan.title,
+            "base": base,
+            "target": file.plan.target,
+            "items": items,
+            "tree": [{"path": path, "mode": mode} for path, mode in sorted(tree.entries.items())],
+        }
+    )
+    context.screen.text(f"{one_line(file.plan.title)}: the plan is fine on {base[:12]}")
+    for item in file.plan.items:
+        context.screen.text(f"  {one_line(item.id)}  {one_line(item.title)}", *_touches(item, tree.entries))
+    context.screen.say(f"afterwards the tree holds {len(tree.entries)} files, as far as the plan names them")
+    context.screen.detail(*(f"  {mode}  {_quoted(path)}" for path, mode in sorted(tree.entries.items())))
+    context.screen.next_step(f"tasks run {quote(plan)} --repo {quote(repo)} --agent 'COMMAND'")
+
+
+def _document(item: "Item", tree: Mapping[str, str]) -> dict[str, object]:
+    return {
+        "id": item.id,
+        "title": item.title,
+        "files": [
+            {
+                "operation": each.kind.value,
+                "path": each.path,
+                "renamed_from": each.renamed_from,
+                "link": each.link,
+                "covers": _covered(each, tree),
+            }
+            for each in item.operations
+        ],
+    }
+
+
+def _touches(item: "Item", tree: Mapping[str, str]) -> list[str]:
+    lines = []
+    for each in item.operations:
+        origin = f" from {_quoted(each.renamed_from)}" if each.renamed_from else ""
+        link = ", may be a symlink" if each.link else ""
+        found = _covered(each, tree)
+        pattern = f": {len(found)} file(s) of the tree" if found is not None else ""
+        lines.append(f"      {each.kind} {_quoted(each.path)}{origin}{link}{pattern}")
+    return lines
+
+
+def _covered(operation: "Operation", tree: Mapping[str, str]) -> list[str] | None:
+    """List what a folder or a glob covers; an exact path says it all by itself."""
+    from statemachine.plans import covers, exact_path
+
+    if exact_path(operation.path) is not None:
+        return None
+    return [path for path in sorted(tree) if covers(operation.path, path)]
+
+
+def _quoted(path: str) -> str:
+    from statemachine.texts import quote
+
+    return quote(path)

@@ -1,0 +1,49 @@
+"""Recovery: put every task whose worker is gone where a worker or a person can act."""
+
+# ruff: noqa: PLC0415 - as in cli.tasks
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.context import Context
+from cli.exits import Exit
+from cli.options import command
+
+if TYPE_CHECKING:
+    from recovery.reports import Line
+
+
+@command(example=["tasks recover", "tasks recover --dry-run"])
+@click.option("--dry-run", is_flag=True, help="Say what would be done and change nothing.")
+def recover(context: Context, *, dry_run: bool) -> Exit:
+    """Repair what dead workers left behind."""
+    from cli import working
+
+    report = working.once(context, dry_run=dry_run)
+    screen = context.screen
+    screen.document(
+        {
+            "dry_run": report.dry_run,
+            "complete": report.complete,
+            "lines": list(report.lines),
+            "unfinished": list(report.unfinished),
+        }
+    )
+    screen.text(*map(_told, report.lines))
+    if not report.lines and report.complete:
+        screen.say("nothing is left to recover")
+    if report.unfinished:
+        screen.text("not recovered yet:", *(f"  {_told(line)}" for line in report.unfinished))
+        screen.next_step("tasks recover", "tasks doctor")
+        return Exit.waits
+    screen.next_step("tasks recover" if dry_run and report.lines else "tasks work")
+    return Exit.done
+
+
+def _told(line: "Line") -> str:
+    from statemachine.texts import one_line
+
+    where = f"task {line.task}: " if line.task is not None else ""
+    detail = f": {one_line(line.detail, 500)}" if line.detail else ""
+    return f"{where}{line.what}{detail}"

@@ -1,0 +1,62 @@
+"""A worker: recover, then claim and run."""
+
+# ruff: noqa: PLC0415 - as in cli.tasks
+
+import click
+
+from cli.context import Context
+from cli.options import command
+from cli.settings import MOST_SLOTS
+from statemachine.attempts import AttemptKind
+
+
+def _kinds(_: click.Context, __: click.Parameter, text: str | None) -> tuple[AttemptKind, ...]:
+    words = _words(text)
+    wrong = [word for word in words if word not in set(AttemptKind)]
+    if wrong:
+        raise click.BadParameter(f"{wrong[0]!r} is none of {', '.join(AttemptKind)}")
+    return tuple(AttemptKind(word) for word in words) or tuple(AttemptKind)
+
+
+def _executors(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str, ...]:
+    return _words(text)
+
+
+def _words(text: str | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word.strip() for word in (text or "").split(",") if word.strip()))
+
+
+@command(example=["tasks work", "tasks work --once", "tasks work --slots 4 --kinds execute,fix"])
+@click.option("--slots", type=click.IntRange(1, MOST_SLOTS), help="Tasks run at once. [TASKS_SLOTS]")
+@click.option("--kinds", callback=_kinds, metavar="KIND,...", help="Only work of these kinds; without it, of all.")
+@click.option("--executors", callback=_executors, metavar="NAME,...", help="Executors served. [TASKS_EXECUTOR]")
+@click.option("--once", is_flag=True, help="Run until nothing is claimable, then end.")
+def work(
+    context: Context, *, slots: int | None, kinds: tuple[AttemptKind, ...], executors: tuple[str, ...], once: bool
+) -> None:
+    """Claim tasks and run them."""
+    from cli import working
+    from worker import service
+
+    served = executors or (context.settings.executor,)
+    settings = working.settings(context, executors=served, slots=slots or context.settings.slots, kinds=kinds)
+    context.screen.say(f"worker {settings.name} serves {', '.join(served)}", *working.unprotected(served))
+    service.work(
+        context.database,
+        context.root,
+        settings,
+        recover=working.recovery(context),
+        say=context.screen.say,
+        once=once,
+    )
+    context.screen.document(
+        {
+            "worker": settings.name,
+            "slots": settings.slots,
+            "kinds": list(kinds),
+            "executors": list(served),
+            "once": once,
+        }
+    )
+    context.screen.say("the worker has ended")
+    context.screen.next_step("tasks list")
