@@ -6,8 +6,10 @@ from typing import Final
 
 from cli.views import View
 from statemachine.answers import ANSWERS
+from statemachine.findings import PERMITTABLE
 from statemachine.gates import GateKind
 from statemachine.tasks import TaskEvent, TaskState
+from store.findings import Finding
 
 E, G, S = TaskEvent, GateKind, TaskState
 
@@ -23,8 +25,6 @@ EFFECTS: Final[dict[TaskEvent, str]] = {
     E.approve: "this head may be merged into its target; nothing is merged yet",
     E.cancel: "the task is closed without a result; findings stay in its history",
 }
-
-_THEN: Final = {E.accept_result: ("--then review",), E.request_changes: ("--then changes", "--guidance TEXT")}
 _LOOK: Final = ("tasks gate show {task}",)
 _BY_STATE: Final[dict[TaskState, tuple[str, ...]]] = {
     S.queued: ("tasks work --once", "tasks cancel {task}"),
@@ -40,6 +40,12 @@ _BY_STATE: Final[dict[TaskState, tuple[str, ...]]] = {
     S.merged: ("tasks log {task}",),
     S.cancelled: ("tasks log {task}",),
 }
+_APPROVING: Final[dict[GateKind, tuple[str, ...]]] = {G.limit: ("--budget 1h",), G.scope: ("--amend",)}
+_REJECTING: Final[dict[tuple[GateKind, TaskEvent], str]] = {
+    (G.review, E.request_changes): "--guidance TEXT",
+    (G.review, E.cancel): "--cancel",
+    (G.scope, E.cancel): "--cancel",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,14 +59,23 @@ class Choice:
 
 def approvals(view: View) -> list[Choice]:
     """List what approving the open gate of a task can do, the usual answer first."""
-    kind = view.waits_for
-    return [] if kind is None else [_choice(view, event, "approve") for event in _events(view, kind)]
+    match view.waits_for:
+        case None:
+            return []
+        case G.finding:
+            return _after_findings(view)
+        case kind if view.pause and (before_all := ANSWERS[kind].before_all):
+            return [_approving(view, before_all)]
+        case kind:
+            return [_approving(view, event, *_APPROVING.get(kind, ())) for event in ANSWERS[kind].approve]
 
 
 def rejections(view: View) -> list[Choice]:
     """List what rejecting the open gate of a task can do, the usual answer first."""
     kind = view.waits_for
-    return [] if kind is None else [_choice(view, event, "reject") for event in ANSWERS[kind].reject]
+    if kind is None:
+        return []
+    return [_choice(view, event, "reject", _REJECTING.get((kind, event), "")) for event in ANSWERS[kind].reject]
 
 
 def next_steps(view: View) -> list[str]:
@@ -69,65 +84,50 @@ def next_steps(view: View) -> list[str]:
     return [*known, *(choice.command for choice in (*approvals(view)[:1], *rejections(view)[:1]))]
 
 
-def _events(view: View, kind: GateKind) -> list[TaskEvent]:
-    answer = ANSWERS[kind]
-    every = answer.approve
-    if view.pause and answer.before_all:
-        every = (answer.before_all, *(event for event in every if event is E.discard_item))
-    return [event for event in every if _possible(view, event)]
+def _after_findings(view: View) -> list[Choice]:
+    """List the answers at a finding gate: what was right first, what was harmless then."""
+    dismissed = ("--dismiss-all", "--reason TEXT") if view.findings else ()
+    committed = [finding for finding in view.findings if finding.attempt_id in _done(view)]
+    choices = [_accepted(view, committed)] if view.findings else []
+    if view.pause:
+        return [*choices, _approving(view, E.resume_pause, *dismissed)]
+    permitted = ["--permit"] if view.findings and all(each.kind in PERMITTABLE for each in view.findings) else []
+    choices.append(_harmless(view, *dismissed, *permitted))
+    if all(item.outcome for item in view.items):
+        choices.append(_approving(view, E.accept_result, *dismissed, "--then review"))
+    return [*choices, _approving(view, E.request_changes, *dismissed, "--then changes", "--guidance TEXT")]
 
 
-def _possible(view: View, event: TaskEvent) -> bool:
-    match event:
-        case E.accept_result:
-            return all(item.outcome for item in view.items)
-        case E.discard_item:
-            return bool(_committed(view))
-        case _:
-            return True
+def _accepted(view: View, committed: list[Finding]) -> Choice:
+    """Say what follows if every finding was right."""
+    accepted = [f"--accept {finding.id}" for finding in view.findings]
+    if committed:
+        rest = ["--dismiss-all"] if len(committed) < len(view.findings) else []
+        unsafe = [f"--accept {finding.id}" for finding in committed]
+        return _approving(view, E.discard_item, *unsafe, *rest, "--reason TEXT")
+    if any(finding.attempt_id is None for finding in view.findings):
+        return _approving(view, E.request_changes, *accepted, "--reason TEXT", "--then changes", "--guidance TEXT")
+    effect = f"it was unsafe and nothing of it is kept: {EFFECTS[E.retry]}"
+    return _approving(view, E.retry, *accepted, "--reason TEXT", effect=effect)
 
 
-def _committed(view: View) -> list[int]:
-    """List the open findings about work that is in the ledger."""
-    done = {item.attempt_id for item in view.items if item.outcome}
-    return [finding.id for finding in view.findings if finding.attempt_id in done]
+def _harmless(view: View, *options: str) -> Choice:
+    if not view.findings:
+        return _approving(view, E.retry, *options)
+    again = (
+        "may happen again on the same item and files" if "--permit" in options else "is asked again if it is seen again"
+    )
+    return _approving(view, E.retry, *options, effect=f"it is harmless and {again}: {EFFECTS[E.retry]}")
 
 
-def _choice(view: View, event: TaskEvent, answer: str) -> Choice:
-    options = _approving(view, event) if answer == "approve" else _rejecting(view, event)
-    command = " ".join([f"tasks gate {answer} {view.task.id}", *options])
-    return Choice(event=event, effect=EFFECTS[event], command=command)
+def _done(view: View) -> Iterable[object]:
+    return {item.attempt_id for item in view.items if item.outcome}
 
 
-def _approving(view: View, event: TaskEvent) -> Iterable[str]:
-    match view.waits_for:
-        case G.finding if event is E.discard_item:
-            return _unsafe(view)
-        case G.finding:
-            return [*_harmless(view), *_THEN.get(event, ())]
-        case G.limit if event is E.retry:
-            return ["--budget 1h"]
-        case G.scope:
-            return ["--amend"]
-        case _:
-            return []
+def _approving(view: View, event: TaskEvent, *options: str, effect: str = "") -> Choice:
+    return _choice(view, event, "approve", *options, effect=effect)
 
 
-def _unsafe(view: View) -> list[str]:
-    unsafe = _committed(view)
-    rest = ["--dismiss-all"] if len(unsafe) < len(view.findings) else []
-    return [*(f"--accept {finding}" for finding in unsafe), *rest, "--reason TEXT"]
-
-
-def _harmless(view: View) -> list[str]:
-    return ["--dismiss-all", "--reason TEXT"] if view.findings else []
-
-
-def _rejecting(view: View, event: TaskEvent) -> Iterable[str]:
-    match view.waits_for, event:
-        case G.review, E.request_changes:
-            return ["--guidance TEXT"]
-        case G.scope | G.review, E.cancel:
-            return ["--cancel"]
-        case _:
-            return []
+def _choice(view: View, event: TaskEvent, answer: str, *options: str, effect: str = "") -> Choice:
+    command = " ".join(["tasks gate", answer, str(view.task.id), *filter(None, options)])
+    return Choice(event=event, effect=effect or EFFECTS[event], command=command)

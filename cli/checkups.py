@@ -82,7 +82,12 @@ def _database(context: Context) -> Iterator[Checkup]:
 def _executor(context: Context) -> Iterator[Checkup]:
     name = context.settings.executor
     lacks = executors.find(name).unprotected
-    yield Checkup(name="executor", verdict=Verdict.warn if lacks else Verdict.ok, found=f"{name}: {lacks or 'works'}")
+    yield Checkup(
+        name="executor",
+        verdict=Verdict.warn if lacks else Verdict.ok,
+        found=lacks or f"{name} works",
+        advice="run only agents you trust, or all of this inside a machine of its own" if lacks else "",
+    )
 
 
 def _agents(context: Context) -> Iterator[Checkup]:
@@ -108,7 +113,8 @@ def _leftovers(context: Context) -> Iterator[Checkup]:
         yield Checkup(name="leftovers", verdict=Verdict.warn, found=found, advice="tasks recover")
     if kept:
         paths = listing([each.path for each in kept if each.path])
-        found = f"{len(kept)} workspace(s) kept for you to look at: {paths}"
-        yield Checkup(name="leftovers", verdict=Verdict.warn, found=found, advice="tasks recover --dry-run")
+        found = f"{len(kept)} workspace(s) kept for a person to look at: {paths}"
+        advice = "look at them; no task uses them any more"
+        yield Checkup(name="leftovers", verdict=Verdict.warn, found=found, advice=advice)
     if not (held or kept):
         yield Checkup(name="leftovers", verdict=Verdict.ok, found=f"none on host {quote(host_id(), 60)}")

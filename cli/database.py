@@ -2,11 +2,17 @@
 
 # ruff: noqa: PLC0415 - as in cli.tasks
 
+from typing import TYPE_CHECKING
+
 import click
 
 from cli.context import Context
 from cli.exits import Exit
 from cli.options import command
+
+if TYPE_CHECKING:
+    from cli.databases import Place
+    from cli.report_schemas import DriftDocument, SchemaDocument, ScriptDocument, ShellDocument, UrlDocument
 
 
 @command(example=["tasks db upgrade", "tasks db upgrade --sql"])
@@ -18,13 +24,14 @@ def upgrade(context: Context, *, sql: bool) -> None:
 
     if sql:
         script = upgrades.upgrade_sql()
-        context.screen.document({"sql": script})
+        written: ScriptDocument = {"sql": script}
+        context.screen.document(written)
         context.screen.raw(script.encode())
         return
     at = place(context)
     before = upgrades.current(at.owner)
     upgrades.upgrade(at.owner)
-    context.screen.document({"before": before, "schema": upgrades.newest(), "database": at.where})
+    context.screen.document(_schema(at, before, upgrades.newest()))
     done = "was up to date" if before == upgrades.newest() else f"went from {before or 'nothing'}"
     context.screen.say(f"the schema of {at.where} {done}: it is {upgrades.newest()}")
 
@@ -42,7 +49,7 @@ def downgrade(context: Context, *, to: str, yes: bool) -> None:
     at = place(context)
     before = upgrades.current(at.owner)
     upgrades.downgrade(at.owner, to=to)
-    context.screen.document({"before": before, "schema": upgrades.current(at.owner), "database": at.where})
+    context.screen.document(_schema(at, before, upgrades.current(at.owner)))
     context.screen.say(f"the schema of {at.where} went from {before or 'nothing'} to {to}")
     context.screen.next_step("tasks db upgrade")
 
@@ -55,7 +62,7 @@ def current(context: Context) -> None:
 
     at = place(context)
     found = upgrades.current(at.owner)
-    context.screen.document({"schema": found, "newest": upgrades.newest(), "database": at.where})
+    context.screen.document(_schema(at, found, found))
     context.screen.text(f"{found or 'nothing'} ({at.where})")
     if found != upgrades.newest():
         context.screen.say(f"this version of the program wants {upgrades.newest()}")
@@ -70,7 +77,8 @@ def check(context: Context) -> Exit:
 
     at = place(context)
     found = upgrades.check(at.owner)
-    context.screen.document({"schema": upgrades.newest(), "differences": found, "database": at.where})
+    told: DriftDocument = {"schema": upgrades.newest(), "differences": found, "database": at.where}
+    context.screen.document(told)
     if found:
         context.screen.text(f"the schema of {at.where} is not what {upgrades.newest()} asks for:")
         context.screen.text(*(f"  {each}" for each in found))
@@ -85,7 +93,8 @@ def url(context: Context) -> None:
     from cli.databases import place
 
     at = place(context)
-    context.screen.document({"url": at.url, "embedded": at.embedded})
+    told: UrlDocument = {"url": at.url, "embedded": at.embedded}
+    context.screen.document(told)
     context.screen.text(at.url)
     if at.embedded:
         context.screen.warn("the embedded server answers only while a tasks command runs; tasks db shell keeps it up")
@@ -99,6 +108,13 @@ def shell(context: Context, *, arguments: tuple[str, ...]) -> None:
 
     program, line, environment = psql(place(context), arguments)
     if context.flags.json:
-        context.screen.document({"program": program, "arguments": line, "environment": sorted(environment)})
+        told: ShellDocument = {"program": program, "arguments": line, "environment": sorted(environment)}
+        context.screen.document(told)
         return
     click.get_current_context().exit(talk(program, line, environment))
+
+
+def _schema(at: "Place", before: str | None, now: str | None) -> "SchemaDocument":
+    from store.versions import known_versions
+
+    return {"database": at.where, "schema": now, "before": before, "newest": known_versions()[-1]}

@@ -37,6 +37,11 @@ def readable(diff: bytes, *, coloured: bool) -> Iterator[str]:
         yield f"{colour}{text}{_PLAIN}" if colour else text
 
 
+def as_text(data: bytes) -> str:
+    """Write a diff for JSON: bytes that are not UTF-8 become visible escapes."""
+    return data.decode("utf-8", "backslashreplace")
+
+
 def wants_colour() -> bool:
     """Tell whether a terminal wants colour."""
     return streams.on_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -2,9 +2,14 @@
 
 # ruff: noqa: PLC0415 - as in cli.tasks
 
+from typing import TYPE_CHECKING
+
 from cli.context import Context
 from cli.exits import Exit
 from cli.options import command
+
+if TYPE_CHECKING:
+    from cli.report_schemas import DoctorDocument
 
 
 @command(example="tasks doctor")
@@ -14,15 +19,17 @@ def doctor(context: Context) -> Exit:
 
     settings = context.configuration.rows()
     found = checkups.everything(context)
-    context.screen.document(
-        {
-            "settings": [{"name": name, "value": value, "origin": origin} for name, value, origin in settings],
-            "checks": found,
-        }
-    )
+    told: DoctorDocument = {
+        "settings": [{"name": name, "value": value, "origin": origin} for name, value, origin in settings],
+        "checks": [
+            {"name": each.name, "verdict": each.verdict.value, "found": each.found, "advice": each.advice}
+            for each in found
+        ],
+    }
+    context.screen.document(told)
     context.screen.table(("setting", "value", "from"), settings)
-    context.screen.table(("check", "", "found"), [(each.name, each.verdict, each.found) for each in found])
-    context.screen.next_step(*dict.fromkeys(each.advice for each in found if each.advice))
+    rows = [(each.name, each.verdict, each.found, each.advice) for each in found]
+    context.screen.table(("check", "verdict", "found", "what to do"), rows)
     failed = {each.name for each in found if each.verdict is checkups.Verdict.fail}
     if not failed:
         return Exit.done

@@ -7,12 +7,13 @@ from typing import Final
 from cli import nouns, streams
 from cli.advice import Choice, approvals, next_steps, rejections
 from cli.context import Context
-from cli.diffs import readable, wants_colour
+from cli.diffs import as_text, readable, wants_colour
 from cli.identifiers import Noun, Number, Prefix, short
 from cli.judgements import evidence
 from cli.lookup import gate_named
 from cli.portraits import owed, portrait
-from cli.show import Screen, when
+from cli.schemas import PageDocument
+from cli.show import Screen, printable, when
 from cli.views import View, look
 from statemachine.gates import GateKind, GateState
 from statemachine.refusals import Refusal
@@ -65,7 +66,7 @@ def read(context: Context, named: Number | Prefix) -> Page:
     return Page(gate=gate, view=view, checks=results, outputs=files, diff=diff, partial=partial, notes=notes)
 
 
-def document(page: Page, root: Path) -> dict[str, object]:
+def document(page: Page, root: Path) -> PageDocument:
     """Describe a page, for JSON."""
     view = page.view
     return {
@@ -73,12 +74,12 @@ def document(page: Page, root: Path) -> dict[str, object]:
         "task_document": nouns.task(view, root),
         "findings": [nouns.finding(each) for each in view.findings],
         "out_of_scope": view.pause.out_of_scope if view.pause else [],
-        "checks": page.checks,
-        "diff": page.diff,
-        "partial": page.partial,
+        "checks": [nouns.check(each) for each in page.checks],
+        "diff": as_text(page.diff),
+        "partial": as_text(page.partial),
         "notes": page.notes,
-        "approve": approvals(view) if page.open else [],
-        "reject": rejections(view) if page.open else [],
+        "approve": [nouns.choice(each) for each in approvals(view)] if page.open else [],
+        "reject": [nouns.choice(each) for each in rejections(view)] if page.open else [],
     }
 
 
@@ -86,8 +87,7 @@ def tell(screen: Screen, page: Page) -> None:
     """Print a page: nothing in it but letters, whatever an agent wrote."""
     gate, view = page.gate, page.view
     screen.text(f"gate {short(Noun.gate, gate.id)} ({gate.kind}) of task {gate.task_id} is {gate.state}")
-    screen.text(f"  {quote(gate.reason, 500)}", *_decision(gate))
-    screen.text(*portrait(view))
+    screen.text(*_decision(gate), *portrait(view, with_owed=False))
     screen.text(*_details(page))
     for title, diff in (("what was committed", page.diff), ("what was not committed", page.partial)):
         if diff:
@@ -125,7 +125,10 @@ def _decision(gate: Gate) -> list[str]:
     if gate.decided_at is None:
         return []
     comment = f": {quote(gate.comment, 500)}" if gate.comment else ""
-    return [f"  {gate.state} by {quote(gate.decided_by or '')}, {when(gate.decided_at)}{comment}"]
+    return [
+        f"  asked {when(gate.opened_at)}: {one_line(gate.reason, 500)}",
+        f"  {gate.state} by {quote(gate.decided_by or '')}, {when(gate.decided_at)}{comment}",
+    ]
 
 
 def _choices(title: str, choices: list[Choice]) -> list[str]:
@@ -136,7 +139,7 @@ def _choices(title: str, choices: list[Choice]) -> list[str]:
 
 
 def _tail(text: str) -> list[str]:
-    return [f"  | {one_line(line, 500)}" for line in text.splitlines()[-_TAIL:]]
+    return [f"  | {printable(line)[:500]}" for line in text.splitlines()[-_TAIL:]]
 
 
 def _is_latest(output: Output, view: View) -> bool:

@@ -29,7 +29,7 @@ def list_gates(context: Context, *, kind: str | None, limit: int) -> None:
     with context.database.connection() as db:
         rows = gates.listing(db, kind=GateKind(kind) if kind else None, limit=limit)
     if context.flags.json:
-        context.screen.document([{**nouns.gate(row), "title": row.title, "version": row.task_version} for row in rows])
+        context.screen.document([nouns.waiting(row) for row in rows])
     elif rows:
         cells = (
             (

@@ -18,7 +18,7 @@ from cli.commands import COMMANDS, Entry, Family
 
 CLASH: Final = """\
 error: another package is imported as 'statemachine' ({0}) [package_clash]
-next: install weighlock into an environment of its own: uv tool install weighlock, or pipx install weighlock
+next: install weighlock into an environment of its own, with uv tool install or pipx
 """
 
 

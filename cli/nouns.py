@@ -4,11 +4,14 @@ import os
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from cli.advice import Choice
 from cli.documents import moment
 from cli.identifiers import Noun, full
 from cli.schemas import (
     AllocationDocument,
     AttemptDocument,
+    CheckDocument,
+    ChoiceDocument,
     DecidedDocument,
     FindingDocument,
     GateDocument,
@@ -17,13 +20,15 @@ from cli.schemas import (
     RepositoryDocument,
     SummaryDocument,
     TaskDocument,
+    WaitingDocument,
 )
 from cli.views import View, runner_path
 from statemachine.findings import PERMITTABLE
 from store.allocations import Allocation
 from store.attempts import Attempt
+from store.checks import Result
 from store.findings import Finding
-from store.gates import Gate
+from store.gates import Gate, Waiting
 from store.plans import ItemRow
 from store.repositories import Repository
 from store.tasks import Line, Task
@@ -154,6 +159,28 @@ def attempt(row: Attempt) -> AttemptDocument:
 def why(row: Attempt) -> str:
     """Say in one word why an attempt ended as it did; nothing where it just ended well or goes on."""
     return row.first_reason or row.isolation_failure or row.failure_code or ""
+
+
+def check(row: Result) -> CheckDocument:
+    """Describe the result of a check."""
+    return {
+        "command": row.command,
+        "passed": row.passed,
+        "exit_code": row.exit_code,
+        "tail": row.tail,
+        "at": moment(row.at),
+        "attempt": full(Noun.attempt, row.attempt_id),
+    }
+
+
+def choice(answer: Choice) -> ChoiceDocument:
+    """Describe one answer at a gate."""
+    return {"event": answer.event.value, "effect": answer.effect, "command": answer.command}
+
+
+def waiting(row: Waiting) -> WaitingDocument:
+    """Describe an open gate as a list shows it."""
+    return {**gate(row), "title": row.title, "version": row.task_version}
 
 
 def allocation(row: Allocation) -> AllocationDocument:

@@ -12,6 +12,7 @@ from cli.context import Context
 from cli.options import command
 
 if TYPE_CHECKING:
+    from cli.report_schemas import PlanDocument, PlanItemDocument, WrittenDocument
     from statemachine.plans import Item, Operation
 
 
@@ -26,7 +27,8 @@ def init(context: Context, *, file: Path) -> None:
 
     with files.new(file) as path:
         files.write(path, TEMPLATE.encode())
-    context.screen.document({"path": str(path)})
+    told: WrittenDocument = {"path": str(path)}
+    context.screen.document(told)
     context.screen.say(f"wrote {path}")
     context.screen.next_step(f"tasks plan check {quote(str(file))} --repo PATH")
 
@@ -45,16 +47,14 @@ def check(context: Context, *, plan: str, repo: str) -> None:
     file = plan_input.read(plan)
     with plan_input.located(file):
         base, tree = check_plan(file.plan, source=repo)
-    items = [_document(item, tree.entries) for item in file.plan.items]
-    context.screen.document(
-        {
-            "title": file.plan.title,
-            "base": base,
-            "target": file.plan.target,
-            "items": items,
-            "tree": [{"path": path, "mode": mode} for path, mode in sorted(tree.entries.items())],
-        }
-    )
+    told: PlanDocument = {
+        "title": file.plan.title,
+        "base": base,
+        "target": file.plan.target,
+        "items": [_document(item, tree.entries) for item in file.plan.items],
+        "tree": [{"path": path, "mode": mode} for path, mode in sorted(tree.entries.items())],
+    }
+    context.screen.document(told)
     context.screen.text(f"{one_line(file.plan.title)}: the plan is fine on {base[:12]}")
     for item in file.plan.items:
         context.screen.text(f"  {one_line(item.id)}  {one_line(item.title)}", *_touches(item, tree.entries))
@@ -63,7 +63,7 @@ def check(context: Context, *, plan: str, repo: str) -> None:
     context.screen.next_step(f"tasks run {quote(plan)} --repo {quote(repo)} --agent 'COMMAND'")
 
 
-def _document(item: "Item", tree: Mapping[str, str]) -> dict[str, object]:
+def _document(item: "Item", tree: Mapping[str, str]) -> "PlanItemDocument":
     return {
         "id": item.id,
         "title": item.title,

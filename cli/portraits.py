@@ -48,15 +48,15 @@ def progress(view: View) -> list[str]:
     return [*_titled("items", map(_item, view.items)), *_titled("owed", owed(view))]
 
 
-def portrait(view: View) -> list[str]:
-    """Tell everything about a task that fits a screen."""
+def portrait(view: View, *, with_owed: bool = True) -> list[str]:
+    """Tell everything about a task that fits a screen; what is owed may be told elsewhere at length."""
     return [
         stands(view),
         f"  {one_line(view.task.title)}",
         *aligned(_facts(view)),
         *_titled("items", map(_item, view.items)),
         *_titled("attempts", map(_attempt, view.attempts)),
-        *_titled("owed", owed(view)),
+        *(_titled("owed", owed(view)) if with_owed else []),
     ]
 
 

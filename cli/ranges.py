@@ -16,10 +16,6 @@ class Range:
     base: str
     head: str
 
-    def document(self) -> dict[str, object]:
-        """Name task and commits, for JSON."""
-        return {"task": self.task, "base": self.base, "head": self.head}
-
 
 def of_task(context: Context, task: int) -> Range:
     """Find the result of a task in the runner repository of this host."""

@@ -11,6 +11,7 @@ from cli.exits import Exit
 from cli.options import command
 
 if TYPE_CHECKING:
+    from cli.report_schemas import RecoveryDocument, RepairDocument
     from recovery.reports import Line
 
 
@@ -22,14 +23,13 @@ def recover(context: Context, *, dry_run: bool) -> Exit:
 
     report = working.once(context, dry_run=dry_run)
     screen = context.screen
-    screen.document(
-        {
-            "dry_run": report.dry_run,
-            "complete": report.complete,
-            "lines": list(report.lines),
-            "unfinished": list(report.unfinished),
-        }
-    )
+    told: RecoveryDocument = {
+        "dry_run": report.dry_run,
+        "complete": report.complete,
+        "lines": [_document(line) for line in report.lines],
+        "unfinished": [_document(line) for line in report.unfinished],
+    }
+    screen.document(told)
     screen.text(*map(_told, report.lines))
     if not report.lines and report.complete:
         screen.say("nothing is left to recover")
@@ -39,6 +39,10 @@ def recover(context: Context, *, dry_run: bool) -> Exit:
         return Exit.waits
     screen.next_step("tasks recover" if dry_run and report.lines else "tasks work")
     return Exit.done
+
+
+def _document(line: "Line") -> "RepairDocument":
+    return {"task": line.task, "what": line.what, "detail": line.detail}
 
 
 def _told(line: "Line") -> str:

@@ -4,13 +4,16 @@
 
 from pathlib import Path
 from shlex import quote
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from cli.context import Context
 from cli.identifiers import Id, Noun, Number
 from cli.options import command
+
+if TYPE_CHECKING:
+    from cli.report_schemas import DiffDocument, ExportDocument
 
 LIMIT: Final = 64 << 20
 """Bytes of a diff; past it the diff says that it is cut."""
@@ -21,11 +24,13 @@ LIMIT: Final = 64 << 20
 def diff(context: Context, *, task: Number) -> None:
     """Show the result of a task against its base."""
     from cli import diffs, ranges
+    from cli.diffs import as_text
     from workspace import exports
 
     found = ranges.of_task(context, task.value)
     text = exports.diff(found.repository, found.base, found.head, limit=LIMIT) if found.head != found.base else b""
-    context.screen.document({**found.document(), "diff": text})
+    told: DiffDocument = {"task": task.value, "base": found.base, "head": found.head, "diff": as_text(text)}
+    context.screen.document(told)
     if not text:
         context.screen.say(f"task {task.value} has no commit yet")
     diffs.show(context.screen, text)
@@ -40,15 +45,23 @@ def diff(context: Context, *, task: Number) -> None:
 def export(context: Context, *, task: Number, form: str, output: Path | None) -> None:
     """Write the result of a task as patches or a bundle."""
     from cli import files, ranges
+    from cli.diffs import as_text
     from workspace import exports
 
     if output is None and form == "bundle":
         raise click.UsageError("a bundle needs --output FILE", click.get_current_context())
     found = ranges.of_task(context, task.value)
-    told = {**found.document(), "format": form}
+    told: ExportDocument = {
+        "task": task.value,
+        "base": found.base,
+        "head": found.head,
+        "format": form,
+        "path": None,
+        "patch": None,
+    }
     if output is None:
         patches = exports.patches(found.repository, found.base, found.head)
-        context.screen.document({**told, "path": None, "patch": patches})
+        context.screen.document({**told, "patch": as_text(patches)})
         context.screen.raw(patches)
         return
     with files.new(output) as path:

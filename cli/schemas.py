@@ -96,6 +96,17 @@ class AllocationDocument(TypedDict):
     path: str | None
 
 
+class CheckDocument(TypedDict):
+    """How a check command ended on one head."""
+
+    command: str
+    passed: bool
+    exit_code: int | None
+    tail: str
+    at: str
+    attempt: str
+
+
 class SummaryDocument(TypedDict):
     """A task as a list shows it."""
 
@@ -147,3 +158,32 @@ class LineDocument(TypedDict):
     epoch: int
     attempt: str | None
     reason: str
+
+
+class ChoiceDocument(TypedDict):
+    """One answer at a gate: the event it makes, what that does, and the command that says it."""
+
+    event: str
+    effect: str
+    command: str
+
+
+class PageDocument(GateDocument):
+    """A gate with everything a person decides by; diffs are text with what is not UTF-8 escaped."""
+
+    task_document: TaskDocument
+    findings: list[FindingDocument]
+    out_of_scope: list[dict[str, str]]
+    checks: list[CheckDocument]
+    diff: str
+    partial: str
+    notes: list[str]
+    approve: list[ChoiceDocument]
+    reject: list[ChoiceDocument]
+
+
+class WaitingDocument(GateDocument):
+    """An open gate as a list shows it; `version` is the task's, for --if-version."""
+
+    title: str
+    version: int

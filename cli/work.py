@@ -2,12 +2,17 @@
 
 # ruff: noqa: PLC0415 - as in cli.tasks
 
+from typing import TYPE_CHECKING
+
 import click
 
 from cli.context import Context
 from cli.options import command
 from cli.settings import MOST_SLOTS
 from statemachine.attempts import AttemptKind
+
+if TYPE_CHECKING:
+    from cli.report_schemas import WorkDocument
 
 
 def _kinds(_: click.Context, __: click.Parameter, text: str | None) -> tuple[AttemptKind, ...]:
@@ -49,14 +54,13 @@ def work(
         say=context.screen.say,
         once=once,
     )
-    context.screen.document(
-        {
-            "worker": settings.name,
-            "slots": settings.slots,
-            "kinds": list(kinds),
-            "executors": list(served),
-            "once": once,
-        }
-    )
+    told: WorkDocument = {
+        "worker": settings.name,
+        "slots": settings.slots,
+        "kinds": [kind.value for kind in kinds],
+        "executors": list(served),
+        "once": once,
+    }
+    context.screen.document(told)
     context.screen.say("the worker has ended")
     context.screen.next_step("tasks list")

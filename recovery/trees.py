@@ -17,12 +17,11 @@ from store.engine import Connection
 from store.findings import NewFinding
 from store.outputs import NewOutput
 from store.repositories import Repository
-from workspace import executors, exports
+from workspace import executors
 from workspace import repositories as runners
-from workspace.executors import Executor
-from workspace.inspections import Inspection, Tree
+from workspace.executors import Executor, Place
+from workspace.inspections import Inspection
 from workspace.links import LinkState
-from workspace.repositories import RunnerRepository
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +42,8 @@ class _Case:
     attempt: Attempt
     item: Item
     repository: Repository
-    runner: RunnerRepository
     executor: Executor
-    tree: Tree
+    place: Place
     folder: Path
     permits: frozenset[str]
 
@@ -54,7 +52,7 @@ def examine(scene: Scene, attempt: attempts.Attempt) -> Remains:
     """Inspect and screen the tree of an attempt whose worker and agent are gone."""
     with scene.database.connection() as db:
         case = _case(db, scene, attempt)
-    if case is None or not case.tree.folder.is_dir():
+    if case is None or not case.place.folder.is_dir():
         return Remains(failure="its workspace was gone when its worker was found dead")
     try:
         inspected = _inspect(case)
@@ -71,13 +69,22 @@ def _case(db: Connection, scene: Scene, attempt: Attempt) -> _Case | None:
     if held is None or held.path is None or held.host != scene.host.id or item is None:
         return None
     repository = repositories.get(db, tasks.get(db, attempt.task_id).repository_id)
+    runner = runners.open_repository(scene.root, repository.runner)
     return _Case(
         attempt=attempt,
         item=item,
         repository=repository,
-        runner=runners.open_repository(scene.root, repository.runner),
         executor=executors.find(attempt.executor),
-        tree=Tree(Path(held.path), held.baseline),
+        place=Place(
+            root=scene.root,
+            repo=runner,
+            task=attempt.task_id,
+            epoch=held.epoch,
+            allocation=held.id,
+            base=attempt.base,
+            path=held.path,
+            baseline=held.baseline,
+        ),
         folder=scene.root.attempts / str(attempt.id),
         permits=findings.permits(db, task=attempt.task_id, item=item.id, revision=attempt.revision),
     )
@@ -85,13 +92,7 @@ def _case(db: Connection, scene: Scene, attempt: Attempt) -> _Case | None:
 
 def _inspect(case: _Case) -> Inspection:
     spool = case.folder / f"recovered-{case.attempt.epoch}"
-    return case.executor.inspect(
-        case.tree,
-        repo=case.runner,
-        base=case.attempt.base,
-        spool=spool,
-        before_links=_links(case),
-    )
+    return case.executor.inspect(case.place, spool=spool, links=_links(case))
 
 
 def _links(case: _Case) -> LinkState:
@@ -108,8 +109,7 @@ def _links(case: _Case) -> LinkState:
 def _screen(case: _Case, inspected: Inspection) -> Remains:
     policy = screening.Policy(
         ignored=case.repository.policy.get("ignored", "note"),
-        agent_commits=case.executor.agent_commits,
-        leftover=case.executor.leftover,
+        agent_commits="finding" if case.executor.commits_watched else "note",
     )
     verdict = screening.judge(item=case.item, manifest=inspected.manifest, policy=policy, permits=case.permits)
     return Remains(
@@ -123,8 +123,8 @@ def _export(scene: Scene, case: _Case, inspected: Inspection, remains: Remains) 
     if not inspected.manifest.get("changes"):
         return remains
     try:
-        kept = exports.partial(
-            case.runner,
+        kept = case.executor.export(
+            case.place,
             inspected,
             attempt=case.attempt.id,
             author=scene.identity,

@@ -89,7 +89,7 @@ def add_task(
     priority: int = 0,
 ) -> Task:
     """Add a task: everything is looked at first, then objects are fetched, then the rows, then the base's ref."""
-    executors.find(executor)
+    executors.find(executor).probe()
     settled = replace(plan, agent=agent_command(plan.agent, agents))
     known = find_or_add_repository(database, root, repository, actor=actor)
     source = sources.inspect_source(known.source)

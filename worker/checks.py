@@ -12,7 +12,7 @@ from store.engine import Connection
 from store.settlements import Report
 from store.tasks import Task
 from worker import runs, spaces
-from worker.launches import Ended, exit_code, log_of, mark_launched, run_agent
+from worker.launches import TIME_LIMIT, Ended, exit_code, log_of, mark_launched, run_agent
 from worker.leases import Lease
 from worker.publishing import publish_refs
 from worker.runs import Run
@@ -20,7 +20,7 @@ from worker.settling import settle_surely
 from worker.spaces import Space
 from worker.station import Station
 from workspace.environments import command, environment
-from workspace.processes import Launch
+from workspace.executors import Order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +67,9 @@ def _attempt(run: Run, commands: tuple[str, ...]) -> tuple[Space | None, _Outcom
         left = mark_launched(run, space, links_digest=None).budget_left
         ran = []
         for number, each in enumerate(commands, start=1):
-            ran.append(
-                _Checked(command=each, ended=run_agent(run, _launch(run, space, each, number), budget_left=left))
-            )
-            if ran[-1].ended.stopped:
+            ended = run_agent(run, space, _order(run, each, number), budget_left=left)
+            ran.append(_Checked(command=each, ended=ended))
+            if ended.stopped:
                 break
     except LeaseLost:
         raise
@@ -80,7 +79,7 @@ def _attempt(run: Run, commands: tuple[str, ...]) -> tuple[Space | None, _Outcom
     return space, _Outcome(ran=tuple(ran), code="" if all(each.passed for each in ran) else "checks_failed")
 
 
-def _launch(run: Run, space: Space, text: str, number: int) -> Launch:
+def _order(run: Run, text: str, number: int) -> Order:
     given = environment(
         attempt=run.attempt.id,
         task=run.task.id,
@@ -89,11 +88,11 @@ def _launch(run: Run, space: Space, text: str, number: int) -> Launch:
         temporary=spaces.temporary(run),
         home=Path.home(),
     )
-    return Launch(
+    return Order(
         argv=command(text, prompt_file=Path("/dev/null"), prompt="", path=given["PATH"]),
-        folder=space.folder,
         environment=given,
         output=run.folder / f"check-{number}.log",
+        time_limit=TIME_LIMIT,
     )
 
 

@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from pathlib import Path
 
 from statemachine.attempts import AttemptKind
@@ -19,19 +18,20 @@ from store.settlements import Report
 from store.tasks import Task
 from worker import runs, spaces
 from worker.judging import Judged, judge
-from worker.launches import Ended, exit_code, log_of, mark_launched, run_agent
+from worker.launches import TIME_LIMIT, Ended, exit_code, log_of, mark_launched, run_agent
 from worker.leases import Lease
 from worker.publishing import publish_refs
 from worker.runs import Run
 from worker.settling import settle_surely
 from worker.spaces import Space
 from worker.station import Station
-from workspace import links, prompts
+from workspace import prompts
 from workspace.environments import command, environment
+from workspace.executors import Attachment, Order
 from workspace.links import LinkState
-from workspace.processes import Launch
 
-DEFAULT_TIME_LIMIT = timedelta(hours=1)
+# What a workspace can be refused for that a person must look at; the rest is a failure with its code.
+_FOUND = {kind.value: kind for kind in (FindingKind.metadata_changed, FindingKind.tree_unfit)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,25 +67,43 @@ def _attempt(run: Run) -> tuple[Space | None, _Unlaunched | _Ran]:
     space: Space | None = None
     try:
         space = spaces.prepare(run)
-        before = _look_at_links(run, space)
-        launch = _launch(run, space)
-        if before.refusals:
-            return space, _linked(run, before)
-        launched = mark_launched(run, space, links_digest=before.digest)
-        ended = run_agent(run, launch, budget_left=launched.budget_left)
+        attached = _attach(run, space)
+        if attached.links.refusals:
+            return space, _linked(run, attached.links)
+        order = _order(run, attached)
+        launched = mark_launched(run, space, links_digest=attached.links.digest)
+        ended = run_agent(run, space, order, budget_left=launched.budget_left)
     except LeaseLost:
         raise
     except Refusal as refused:
-        return space, _Unlaunched(code="" if refused.code == "not_launched" else refused.code, failure=refused.message)
-    return space, _Ran(ended=ended, judged=judge(run, space, ended, links=before, started_at=launched.started_at))
+        return space, _unlaunched(run, refused)
+    judged = judge(run, space, ended, links=attached.links, started_at=launched.started_at)
+    return space, _Ran(ended=ended, judged=judged)
 
 
-def _look_at_links(run: Run, space: Space) -> LinkState:
-    """See where declared links lead before the agent can change that; recovery reads the same."""
+def _attach(run: Run, space: Space) -> Attachment:
+    """Read the whole tree, and see where declared links lead before the agent can change that."""
     declared = [path for operation in run.item.operations for path in exact_paths(operation)]
-    before = links.before(space.folder, declared, object_format=run.runner.object_format)
-    run.keep("links.json", before.document)
-    return before
+    attached = run.executor.attach(
+        space.place,
+        spool=run.folder / "attached",
+        declared_links=declared,
+        aborted=lambda: run.lease.lost,
+    )
+    if not attached.admitted:
+        raise Refusal(attached.admission.code, attached.admission.message, **attached.admission.facts)
+    # Recovery compares with the same.
+    run.keep("links.json", attached.links.document)
+    return attached
+
+
+def _unlaunched(run: Run, refused: Refusal) -> _Unlaunched:
+    """Say why nothing was judged: a refusal of the second boundary leaves the reason to the rows."""
+    if refused.code == "not_launched":
+        return _Unlaunched(failure=refused.message)
+    kind = _FOUND.get(refused.code)
+    found = (NewFinding.refused(kind, refused, item=run.item.id),) if kind else ()
+    return _Unlaunched(code=refused.code, failure=refused.message, findings=found)
 
 
 def _linked(run: Run, before: LinkState) -> _Unlaunched:
@@ -101,7 +119,7 @@ def _linked(run: Run, before: LinkState) -> _Unlaunched:
     return _Unlaunched(code="unsafe_link", failure="a declared link leads where nobody can answer for", findings=found)
 
 
-def _launch(run: Run, space: Space) -> Launch:
+def _order(run: Run, attached: Attachment) -> Order:
     text = _prompt(run)
     file = prompts.write_prompt(run.folder, text)
     given = environment(
@@ -113,12 +131,12 @@ def _launch(run: Run, space: Space) -> Launch:
         home=Path.home(),
         allowed=run.repository.policy.get("secrets", ()),
     )
-    return Launch(
+    return Order(
         argv=command(run.plan.agent or "", prompt_file=file, prompt=text, path=given["PATH"]),
-        folder=space.folder,
         environment=given,
         output=run.folder / "output.log",
-        time_limit=run.item.time_limit or DEFAULT_TIME_LIMIT,
+        time_limit=run.item.time_limit or TIME_LIMIT,
+        identity=attached.identity,
     )
 
 
@@ -130,7 +148,7 @@ def _prompt(run: Run) -> str:
         operations=declared,
         checks=run.plan.checks,
         guidance=run.task.guidance,
-        commits_watched=run.executor.agent_commits == "finding",
+        commits_watched=run.executor.commits_watched,
     )
 
 

@@ -16,9 +16,9 @@ from store.findings import NewFinding
 from worker.launches import Ended
 from worker.runs import Run
 from worker.spaces import Space
-from workspace import commits, exports
+from workspace import commits
 from workspace.commits import CommitRefused
-from workspace.inspections import Inspection, InspectionAborted, unchanged_since
+from workspace.inspections import Inspection, InspectionAborted
 from workspace.links import LinkState
 from workspace.messages import message
 
@@ -53,17 +53,15 @@ def judge(run: Run, space: Space, ended: Ended, *, links: LinkState, started_at:
     )
     if _may_commit(run, ended, judged):
         judged = _commit(run, inspected, judged, started_at)
-    return judged if judged.outcome else _export(run, inspected, judged, started_at)
+    return judged if judged.outcome else _export(run, space, inspected, judged, started_at)
 
 
 def _inspect(run: Run, space: Space, ended: Ended, links: LinkState) -> Inspection | NewFinding:
     try:
         return run.executor.inspect(
-            space.tree,
-            repo=run.runner,
-            base=run.attempt.base,
+            space.place,
             spool=run.folder / "spool",
-            before_links=links,
+            links=links,
             leftovers=ended.exit.leftovers,
             aborted=lambda: run.lease.lost,
         )
@@ -78,8 +76,7 @@ def _screen(run: Run, inspected: Inspection) -> Verdict:
         permits = findings.permits(db, task=run.task.id, item=run.item.id, revision=run.attempt.revision)
     policy = screening.Policy(
         ignored=run.repository.policy.get("ignored", "note"),
-        agent_commits=run.executor.agent_commits,
-        leftover=run.executor.leftover,
+        agent_commits="finding" if run.executor.commits_watched else "note",
     )
     return screening.judge(item=run.item, manifest=inspected.manifest, policy=policy, permits=permits)
 
@@ -93,7 +90,7 @@ def _may_commit(run: Run, ended: Ended, judged: Judged) -> bool:
 
 def _commit(run: Run, inspected: Inspection, judged: Judged, started_at: datetime) -> Judged:
     try:
-        unchanged_since(inspected)
+        run.executor.recheck(inspected)
         made = commits.commit(
             run.runner,
             inspected,
@@ -131,13 +128,13 @@ def _message(run: Run) -> str:
     )
 
 
-def _export(run: Run, inspected: Inspection, judged: Judged, started_at: datetime) -> Judged:
+def _export(run: Run, space: Space, inspected: Inspection, judged: Judged, started_at: datetime) -> Judged:
     """Keep what was made before its workspace may go; a failure to is text, and keeps the workspace."""
     if not inspected.manifest.get("changes"):
         return judged
     try:
-        kept = exports.partial(
-            run.runner,
+        kept = run.executor.export(
+            space.place,
             inspected,
             attempt=run.attempt.id,
             author=run.station.identity,

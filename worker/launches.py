@@ -13,8 +13,10 @@ from store.attempts import Launched
 from store.outputs import NewOutput
 from worker.runs import Run
 from worker.spaces import Space
-from workspace.processes import Exit, Launch, Running
+from workspace.executors import Order
+from workspace.processes import Exit, Running
 
+TIME_LIMIT: Final = timedelta(hours=1)
 _SIGNALLED: Final = 128
 _TICK: Final = timedelta(milliseconds=200)
 
@@ -40,10 +42,10 @@ def mark_launched(run: Run, space: Space, *, links_digest: str | None) -> Launch
         )
 
 
-def run_agent(run: Run, launch: Launch, *, budget_left: timedelta | None) -> Ended:
+def run_agent(run: Run, space: Space, order: Order, *, budget_left: timedelta | None) -> Ended:
     """Start the agent held, record which process it is, let it go, and wait for its end or end it."""
     deadline = None if budget_left is None else time.monotonic() + budget_left.total_seconds()
-    with run.executor.launch(launch) as held:
+    with run.executor.launch(space.place, order) as held:
         with run.station.database.connection() as db:
             attempts.note_handle(db, run.attempt, asdict(held.handle))
         running = held.let_go()
@@ -59,9 +61,9 @@ def _await(run: Run, running: Running, deadline: float | None) -> tuple[Exit, St
             why = _why(run, deadline)
             if why:
                 run.request_stop(why)
-                return running.stop(), why
+                return run.executor.stop(running), why
     except BaseException:
-        running.stop()
+        run.executor.stop(running)
         raise
     return ended, None
 

@@ -1,8 +1,8 @@
-"""Work spaces: reserved as a row, materialised on disk, ready as a row; and put away in the same order."""
+"""Work spaces: reserved as a row, made on disk, ready as a row; and put away in the same order."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from statemachine.allocations import AllocationState
 from statemachine.refusals import LostRace, Refusal
@@ -10,8 +10,9 @@ from store import allocations
 from store.allocations import Allocation
 from worker.runs import Run
 from workspace import trash
-from workspace.allocations import folder_name
-from workspace.inspections import Tree
+from workspace.executors import Place
+
+SCRATCH = ("tmp", "spool", "attached")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,41 +20,24 @@ class Space:
     """A ready work tree with its row."""
 
     allocation: Allocation
-    tree: Tree
-
-    @property
-    def folder(self) -> Path:
-        """Return the folder of the tree."""
-        return self.tree.folder
+    place: Place
 
 
 def prepare(run: Run) -> Space:
-    """Reserve, materialise and declare ready a fresh workspace at the attempt's base."""
+    """Reserve, make and declare ready a fresh workspace at the attempt's base."""
     with run.station.database.connection() as db:
         reserved = allocations.reserve(db, run.attempt, allocation=uuid4(), host=run.station.host.id)
+    place = _place(run, reserved.id)
     try:
-        tree = run.executor.materialise(
-            run.station.root,
-            run.runner,
-            run.attempt.base,
-            task=run.task.id,
-            epoch=run.attempt.epoch,
-            allocation=reserved.id,
-            branch=run.task.target,
-        )
+        made = run.executor.materialise(place)
     except Refusal as refused:
-        _give_up(run, reserved, refused)
+        _give_up(run, reserved, place, refused)
         raise
     with run.station.database.connection() as db:
         ready = allocations.ready(
-            db,
-            reserved,
-            epoch=run.attempt.epoch,
-            path=str(tree.folder),
-            base=run.attempt.base,
-            baseline=tree.baseline,
+            db, reserved, epoch=run.attempt.epoch, path=made.path, base=place.base, baseline=made.baseline
         )
-    return Space(allocation=ready, tree=tree)
+    return Space(allocation=ready, place=replace(place, path=made.path, baseline=made.baseline))
 
 
 def put_away(run: Run, space: Space, *, keep: str = "") -> None:
@@ -77,20 +61,31 @@ def temporary(run: Run) -> Path:
 
 def clear(run: Run) -> None:
     """Remove what an attempt needed only while it ran; what cannot be removed stays in its folder."""
-    for name in ("tmp", "spool"):
-        place = run.folder / name
-        if place.is_dir() and not trash.empty(place):
-            place.rmdir()
+    for name in SCRATCH:
+        folder = run.folder / name
+        if folder.is_dir() and not trash.empty(folder):
+            folder.rmdir()
+
+
+def _place(run: Run, allocation: UUID) -> Place:
+    return Place(
+        root=run.station.root,
+        repo=run.runner,
+        task=run.task.id,
+        epoch=run.attempt.epoch,
+        allocation=allocation,
+        base=run.attempt.base,
+    )
 
 
 def _release(run: Run, space: Space) -> str:
     try:
-        return run.executor.release(run.station.root, space.folder, allocation=space.allocation.id)
+        released = run.executor.release(space.place)
     except Refusal as refused:
         return refused.message
+    return "" if released.gone else released.reason or "a part of it could not be removed"
 
 
-def _give_up(run: Run, reserved: Allocation, refused: Refusal) -> None:
-    path = run.station.root.workspaces / folder_name(run.task.id, run.attempt.epoch, reserved.id)
+def _give_up(run: Run, reserved: Allocation, place: Place, refused: Refusal) -> None:
     with run.station.database.connection() as db:
-        allocations.end(db, reserved, AllocationState.failed, reason=refused.message, path=str(path))
+        allocations.end(db, reserved, AllocationState.failed, reason=refused.message, path=str(place.folder))

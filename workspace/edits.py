@@ -138,7 +138,7 @@ def build(room: Quarantine, base: str, wanted: Edits) -> str:
     try:
         return room.run("write-tree").decode("ascii").strip()
     except git.GitFailed as error:
-        raise CommitRefused(error.message) from error
+        raise _judged(error, "the tree") from error
 
 
 def prove(room: Quarantine, base: str, tree: str, wanted: Edits) -> None:
@@ -172,9 +172,14 @@ def _index(room: Quarantine, pack: Path, limit: int) -> dict[str, Packed]:
     try:
         printed = room.run("index-pack", "--stdin", "--strict", f"--max-input-size={limit}", stdin=pack)
     except git.GitFailed as error:
-        raise CommitRefused(f"git would not take {pack.name} ({error.message})") from error
+        raise _judged(error, pack.name) from error
     stored = room.objects / "pack" / f"pack-{printed.decode('ascii').split()[-1]}.pack"
     return packlists.read(stored, id_length=len(room.repo.nothing) // 2)
+
+
+def _judged(error: git.GitFailed, what: str) -> Refusal:
+    """Tell git's verdict on what it was given from a bound that was broken, which says nothing about it."""
+    return CommitRefused(f"git would not take {what} ({error.message})") if error.code == "git_failed" else error
 
 
 def _lines(room: Quarantine, wanted: Edits) -> Iterator[bytes]:

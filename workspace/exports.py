@@ -110,7 +110,7 @@ def partial(
         notices += [f"{quote(names.text(each))} was not kept: its content was not read" for each in lost]
         kept = {each: edit for each, edit in wanted.items() if each not in lost}
         tree = edits.build(room, base, kept)
-        trees = Trees(git_dir=repo.path, base=base, head=tree, env=room.env, timeout=deadline)
+        trees = Trees(git_dir=repo.path, base=base, head=tree, env=room.env, timeout=room.timeout)
         text = diffs.text(trees, limit=CAP, notices=notices)
         with appearing(path) as file:
             file.write(text)

@@ -1,6 +1,7 @@
 """Write a commit's tree: raw bytes whatever attributes say, by descriptors, through no link, over nothing."""
 
 import contextlib
+import errno
 import os
 import time
 from collections.abc import Iterator
@@ -21,6 +22,9 @@ from workspace.repositories import RunnerRepository, listing
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER_MODE: Final = 0o755
 _FILE_MODES: Final = {trees.FILE: 0o644, trees.PROGRAM: 0o755}
+_UNFIT: Final = frozenset(
+    {errno.EEXIST, errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ, errno.ELOOP}
+)
 _AGO: Final = 10 * 10**9  # nanoseconds
 
 
@@ -102,8 +106,9 @@ def _written(folder: Path) -> Iterator[None]:
 def _empty(folder: Path) -> Iterator[int]:
     folder.mkdir(mode=0o700, exist_ok=True)
     with descriptors.opened(folder) as top:
-        if next(os.scandir(top), None) is not None:
-            raise FileExistsError(0, "the folder is not empty", str(folder))
+        with os.scandir(top) as found:
+            if next(found, None) is not None:
+                raise FileExistsError(0, "the folder is not empty", str(folder))
         yield top
 
 
@@ -112,8 +117,12 @@ def _fitting(path: str) -> Iterator[None]:
     """Tell an entry that no disk can hold from a disk that is in trouble."""
     try:
         yield
-    except (FileExistsError, FileNotFoundError, NotADirectoryError, ValueError) as error:
+    except ValueError as error:  # a NUL in a link
         _unfit(path, str(error))
+    except OSError as error:
+        if error.errno not in _UNFIT:
+            raise
+        _unfit(path, str(error.strerror))
 
 
 def _unfit(path: str, why: str) -> NoReturn:

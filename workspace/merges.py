@@ -7,6 +7,7 @@ its branch is said to that one receiving git alone.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -80,7 +81,8 @@ def push_fast_forward(
 
     Raises:
         Refusal: `already_merged`, `target_moved`, `not_fast_forward`, `target_checked_out`, `target_refused` (a hook
-            or setting of the target, with its words), `target_unreadable`; each leaves branch and work tree as they were.
+            or setting of the target, with its words), `target_unreadable`: branch and work tree are as they were.
+            `push_unconfirmed`: the target cannot be read any more, so nobody knows.
         LostRace: `lock_timeout` where another git holds the branch.
     """
     state = target_state(target, branch)
@@ -89,13 +91,14 @@ def push_fast_forward(
     try:
         outcome = git.perform(call)
     except git.GitFailed:
-        if target_state(target, branch).tip != commit:
+        if _after(state).tip != commit:
             raise
     else:
-        now = target_state(target, branch) if outcome.status else None
+        now = _after(state) if outcome.status else None
         if now and now.tip != commit:
             _refused(now, outcome, old)
-    _flush(state)
+    with contextlib.suppress(OSError):  # what is merged is merged, flushed or not
+        _flush(state)
     return Pushed(tip=commit, work_tree=state.checked_out)
 
 
@@ -145,6 +148,19 @@ def _receiver() -> str:
     theirs = [f"{key}={value}" for key, value in hardening.theirs().items()]
     settings = [part for setting in _RECEIVING for part in ("-c", setting)]
     return shlex.join([env, "-i", *theirs, git.binary(), *settings, "receive-pack"])
+
+
+def _after(state: TargetState) -> TargetState:
+    """Look at the target again; what a push did is read there, never guessed from how it ended."""
+    try:
+        return target_state(state.place.path, state.branch)
+    except Refusal as refusal:
+        raise Refusal(
+            "push_unconfirmed",
+            f"whether the push arrived cannot be read: {refusal.message}",
+            hint="when the target can be read again, run `tasks merge reconcile ID`",
+            target=str(state.place.path),
+        ) from refusal
 
 
 def _refused(now: TargetState, outcome: git.Outcome, old: str | None) -> NoReturn:

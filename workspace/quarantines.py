@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -25,7 +26,12 @@ class Quarantine:
 
     repo: RunnerRepository
     objects: Path
-    timeout: timedelta
+    until: float
+
+    @property
+    def timeout(self) -> timedelta:
+        """Return what is left of the time for everything that is done in here."""
+        return timedelta(seconds=max(0.0, self.until - time.monotonic()))
 
     @property
     def env(self) -> dict[str, str]:
@@ -55,6 +61,6 @@ class Quarantine:
 
 @contextmanager
 def quarantine(repo: RunnerRepository, *, timeout: timedelta = PATIENCE) -> Iterator[Quarantine]:
-    """Make a quarantine, and remove it with all that was not migrated."""
+    """Make a quarantine whose every act together may last `timeout`; what was not migrated is removed with it."""
     with intake.aside(repo) as objects:
-        yield Quarantine(repo=repo, objects=objects, timeout=timeout)
+        yield Quarantine(repo=repo, objects=objects, until=time.monotonic() + timeout.total_seconds())

@@ -25,6 +25,7 @@ GRACE: Final = timedelta(seconds=supervise.GRACE)
 _ENDING: Final = supervise.PATIENCE + 10.0
 _LEAVING: Final = 10.0
 _LOOK: Final = 1.0
+_SUPERVISOR: Final = quote("the agent's supervisor, which somebody else ended")
 _STOPPED: Final = frozenset("Tt")
 
 
@@ -44,7 +45,7 @@ class Exit:
     signal: int | None = None
     launch_error: str | None = None
     leftovers: tuple[Leftover, ...] = ()
-    """Processes that outlived the agent, and were ended."""
+    """Everything that outlived the agent, ended by now or `remaining`; never empty where the supervisor was lost."""
     remaining: tuple[Leftover, ...] = ()
     """Processes that nothing could end: the tree is not dead and must not be read as if it were."""
     output: Captured
@@ -146,11 +147,12 @@ class Running:
 
     def _ended(self, report: Message) -> Exit:
         status: int | None = report["status"]
+        remaining = _reported(report["remaining"])
         return Exit(
             code=status if status is not None and status >= 0 else None,
             signal=-status if status is not None and status < 0 else None,
-            leftovers=_reported(report["leftovers"]),
-            remaining=_reported(report["remaining"]),
+            leftovers=tuple(dict.fromkeys((*_reported(report["leftovers"]), *remaining))),
+            remaining=remaining,
             timed_out=self._expired and report["stopped"],
             contained=self._job.contained,
             output=self._job.close(),
@@ -163,7 +165,7 @@ class Running:
         found = [one for one in survivors(self.handle) if one.process.pid != self.handle.pid]
         end_survivors(self.handle)
         return Exit(
-            leftovers=_seen(found),
+            leftovers=(Leftover(self.handle.supervisor, _SUPERVISOR), *_seen(found)),
             remaining=_seen(survivors(self.handle)),
             timed_out=self._expired,
             supervisor_lost=True,

@@ -8,35 +8,29 @@ from pathlib import Path
 
 import pytest
 
+HERE = Path(__file__).parents[2]
 GIBIBYTE = 1 << 30
 ROOM = 24 * 1024  # KiB: head, tail, a pipe and a chunk, with room to spare; the flood is forty times that
 
 WORKER = """
-import json, os, sys
+import json, sys
 from dataclasses import asdict
-from datetime import timedelta
 from pathlib import Path
-from workspace.processes import Launch, start
+from tests.agents import ended, stage
 
 def peak():
     return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
 
-def run(name, script):
-    agent = start(Launch(argv=("sh", "-c", script), folder=folder / "tree", output=folder / name,
-                         environment={"PATH": os.environ["PATH"]}))
-    return agent.let_go().wait(timedelta(minutes=5))
-
-folder = Path(sys.argv[1])
-run("small", "echo warm")
+agents = stage(Path(sys.argv[1]))
+ended(agents.shell("echo warm", output=agents.folder / "small").let_go())
 before = peak()
-finished = run("large", sys.argv[2])
+finished = ended(agents.shell(sys.argv[2]).let_go())
 print(json.dumps({**asdict(finished.output), "code": finished.code, "grown": peak() - before}, default=str))
 """
 
 
 def flooded(folder: Path, script: str) -> dict[str, object]:
-    (folder / "tree").mkdir()
-    done = subprocess.run([sys.executable, "-c", WORKER, folder, script], stdout=subprocess.PIPE, check=True)
+    done = subprocess.run([sys.executable, "-c", WORKER, folder, script], stdout=subprocess.PIPE, cwd=HERE, check=True)
     answer: dict[str, object] = json.loads(done.stdout)
     return answer
 
@@ -46,7 +40,7 @@ def flooded(folder: Path, script: str) -> dict[str, object]:
 def test_a_gibibyte_without_a_newline_is_capped_in_flat_memory(tmp_path: Path) -> None:
     found = flooded(tmp_path, f"head -c {GIBIBYTE} /dev/zero; printf '\\nlast line\\n'; exit 3")
 
-    kept = (tmp_path / "large").read_bytes()
+    kept = (tmp_path / "output").read_bytes()
     assert (found["code"], found["size"], found["truncated"]) == (3, GIBIBYTE + 11, True)
     assert int(str(found["grown"])) < ROOM
     assert found["kept"] == 2 << 20
@@ -73,4 +67,4 @@ def test_invalid_text_and_progress_bars_stay_storable(tmp_path: Path) -> None:
     found = flooded(tmp_path, r"printf '\377\376 50%%\r 100%%\r\000done\n'")
 
     assert str(found["tail"]).startswith("\ufffd\ufffd 50%\r 100%\r\ufffddone\n")
-    assert (tmp_path / "large").read_bytes() == b"\xff\xfe 50%\r 100%\r\0done\n"
+    assert (tmp_path / "output").read_bytes() == b"\xff\xfe 50%\r 100%\r\0done\n"

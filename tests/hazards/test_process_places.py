@@ -1,14 +1,11 @@
 """An agent that runs anywhere but in its own work tree would change somebody else's files."""
 
-import os
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from workspace.processes import Exit, Held, Launch, start
-
-MINUTE = timedelta(minutes=1)
+from tests.agents import Stage, ended, stage
+from workspace.processes import Held
 
 
 @pytest.fixture
@@ -20,86 +17,70 @@ def checkout(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def held(tmp_path: Path) -> Held:
-    (tmp_path / "tree").mkdir()
-    launch = Launch(
-        argv=("touch", "ran"),
-        folder=tmp_path / "tree",
-        environment={"PATH": os.environ["PATH"]},
-        output=tmp_path / "output",
-    )
-    return start(launch)
+def agents(tmp_path: Path) -> Stage:
+    return stage(tmp_path)
 
 
-def ended(held: Held) -> Exit:
-    finished = held.let_go().wait(MINUTE)
-    assert finished is not None
-    return finished
+@pytest.fixture
+def held(agents: Stage) -> Held:
+    return agents.start("touch", "ran")
 
 
 @pytest.mark.hazard("H108")
-def test_in_its_own_tree_it_runs(held: Held, tmp_path: Path) -> None:
-    assert ended(held).code == 0
-    assert (tmp_path / "tree" / "ran").exists()
+def test_in_its_own_tree_it_runs(held: Held, agents: Stage) -> None:
+    assert ended(held.let_go()).code == 0
+    assert (agents.tree / "ran").exists()
 
 
 @pytest.mark.hazard("H108")
-def test_a_tree_replaced_by_a_link_is_not_entered(held: Held, tmp_path: Path, checkout: Path) -> None:
-    (tmp_path / "tree").rmdir()
-    (tmp_path / "tree").symlink_to(checkout)
+def test_a_tree_replaced_by_a_link_is_not_entered(held: Held, agents: Stage, checkout: Path) -> None:
+    agents.tree.rmdir()
+    agents.tree.symlink_to(checkout)
 
-    finished = ended(held)
+    finished = ended(held.let_go())
 
     assert finished.launch_error is not None
     assert list(checkout.iterdir()) == []
 
 
 @pytest.mark.hazard("H108")
-def test_a_tree_replaced_by_another_folder_is_not_entered(held: Held, tmp_path: Path, checkout: Path) -> None:
-    (tmp_path / "tree").rename(tmp_path / "moved away")
-    checkout.rename(tmp_path / "tree")
+def test_a_tree_replaced_by_another_folder_is_not_entered(held: Held, agents: Stage, checkout: Path) -> None:
+    agents.tree.rename(agents.folder / "moved away")
+    checkout.rename(agents.tree)
 
-    finished = ended(held)
+    finished = ended(held.let_go())
 
     assert "was replaced" in (finished.launch_error or "")
-    assert list((tmp_path / "tree").iterdir()) == list((tmp_path / "moved away").iterdir()) == []
+    assert list(agents.tree.iterdir()) == list((agents.folder / "moved away").iterdir()) == []
 
 
 @pytest.mark.hazard("H108")
-def test_a_tree_made_anew_is_not_entered_even_under_the_old_inode_number(held: Held, tmp_path: Path) -> None:
-    (tmp_path / "tree").rmdir()
-    (tmp_path / "tree").mkdir()
+def test_a_tree_made_anew_is_not_entered_even_under_the_old_inode_number(held: Held, agents: Stage) -> None:
+    agents.tree.rmdir()
+    agents.tree.mkdir()
 
-    finished = ended(held)
+    finished = ended(held.let_go())
 
     assert "was replaced" in (finished.launch_error or "")
-    assert list((tmp_path / "tree").iterdir()) == []
+    assert list(agents.tree.iterdir()) == []
 
 
 @pytest.mark.hazard("H108")
-def test_a_tree_that_is_gone_is_no_reason_to_run_elsewhere(held: Held, tmp_path: Path) -> None:
-    (tmp_path / "tree").rmdir()
+def test_a_tree_that_is_gone_is_no_reason_to_run_elsewhere(held: Held, agents: Stage) -> None:
+    agents.tree.rmdir()
 
-    finished = ended(held)
+    finished = ended(held.let_go())
 
     assert finished.launch_error is not None
     assert (finished.code, finished.signal) == (None, None)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["output"]
+    assert sorted(path.name for path in agents.folder.iterdir()) == ["fifo", "output"]
 
 
 @pytest.mark.hazard("H108")
-def test_the_tree_must_be_the_one_that_was_admitted(tmp_path: Path) -> None:
-    (tmp_path / "tree").mkdir()
-    seen = (tmp_path / "tree").stat()
-    launch = Launch(
-        argv=("touch", "ran"),
-        folder=tmp_path / "tree",
-        environment={"PATH": os.environ["PATH"]},
-        output=tmp_path / "output",
-        identity=(seen.st_dev, seen.st_ino + 1),
-    )
+def test_the_tree_must_be_the_one_that_was_admitted(agents: Stage) -> None:
+    seen = agents.tree.stat()
 
-    finished = ended(start(launch))
+    finished = ended(agents.start("touch", "ran", identity=(seen.st_dev, seen.st_ino + 1)).let_go())
 
     assert "was replaced" in (finished.launch_error or "")
-    assert list((tmp_path / "tree").iterdir()) == []
+    assert list(agents.tree.iterdir()) == []

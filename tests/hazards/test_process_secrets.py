@@ -1,17 +1,15 @@
 """What the worker knows and the agent must not: it is cut before anything is executed, not hidden afterwards."""
 
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
 from statemachine.refusals import Refusal
+from tests.agents import ended, stage
 from workspace.environments import environment
-from workspace.processes import Launch, start
 
-MINUTE = timedelta(minutes=1)
 SECRETS = {
     "TASKS_DATABASE_URL": "postgresql://weighlock:hunter2@db/tasks",
     "PGPASSWORD": "hunter2",
@@ -49,12 +47,7 @@ def given(folder: Path, **changes: object) -> dict[str, str]:
 
 
 def seen_by_an_agent(folder: Path, script: str) -> str:
-    (folder / "tree").mkdir()
-    launch = Launch(
-        argv=("sh", "-c", script), folder=folder / "tree", environment=given(folder), output=folder / "output"
-    )
-    finished = start(launch).let_go().wait(MINUTE)
-    assert finished is not None
+    finished = ended(stage(folder).shell(script, environment=given(folder)).let_go())
     return finished.output.path.read_text()
 
 

@@ -5,29 +5,23 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
+from tests.agents import AT_ONCE, Stage, ended, is_alive, stage
 from workspace import proctree
-from workspace.processes import Handle, Launch, Running, alive, end_survivors, start, survivors
-
-MINUTE = timedelta(minutes=1)
-AT_ONCE = timedelta(milliseconds=50)
+from workspace.processes import Handle, Running, alive, end_survivors, survivors
 
 
 @pytest.fixture
-def fifo(tmp_path: Path) -> Path:
-    path = tmp_path / "fifo"
-    os.mkfifo(path)
-    return path
+def agents(tmp_path: Path) -> Stage:
+    return stage(tmp_path)
 
 
 @pytest.fixture
-def orphans(tmp_path: Path, fifo: Path) -> Iterator["Orphans"]:
-    found = Orphans(tmp_path, fifo)
+def orphans(agents: Stage) -> Iterator["Orphans"]:
+    found = Orphans(agents)
     yield found
     found.clear()
 
@@ -42,43 +36,31 @@ def stranger() -> Iterator[proctree.Process]:
         other.kill()
 
 
+NO_LONGER_MARKED = """env -i SAY="$SAY" sh -c 'echo $$ > "$SAY"; exec sleep 600' & wait"""
+
+
 class Orphans:
     """An agent whose supervisor was killed, so that only its handle is left to find it by."""
 
-    def __init__(self, folder: Path, fifo: Path) -> None:
-        self._folder = folder
-        self._fifo = fifo
+    def __init__(self, agents: Stage) -> None:
+        self._agents = agents
         self._running: list[Running] = []
-        (folder / "tree").mkdir()
 
-    def leave(self, script: str, marker: str = "") -> tuple[Handle, list[int]]:
-        """Run the script until it has said its process numbers, and take its supervisor away."""
-        environment = {
-            "PATH": os.environ["PATH"],
-            "SAY": str(self._fifo),
-            "TASKS_ATTEMPT": marker or str(uuid4()),
-        }
-        launch = Launch(
-            argv=("sh", "-c", script),
-            folder=self._folder / "tree",
-            environment=environment,
-            output=self._folder / "output",
-        )
-        running = start(launch).let_go()
+    def leave(self, script: str, *, agent_too: bool = False) -> tuple[Handle, list[int]]:
+        """Run the script until it has said its process numbers, and take its supervisor away, and perhaps itself."""
+        running = self._agents.shell(script).let_go()
         self._running.append(running)
-        said = [int(word) for word in self._fifo.read_text().split()]
+        said = self._agents.heard()
         os.kill(running.handle.supervisor, signal.SIGKILL)
         os.waitid(os.P_PID, running.handle.supervisor, os.WEXITED | os.WNOWAIT)
+        agent = proctree.look(running.handle.pid)
+        if agent_too and proctree.send(agent, signal.SIGKILL):
+            assert proctree.await_gone([agent], 60)
         return running.handle, said
 
     def clear(self) -> None:
         for running in self._running:
             running.stop(AT_ONCE)
-
-
-def is_alive(pid: int) -> bool:
-    process = proctree.look(pid)
-    return process is not None and not process.gone
 
 
 @pytest.mark.case("R14")
@@ -98,7 +80,7 @@ def test_what_is_proven_ours_is_found_and_ended(orphans: Orphans) -> None:
 
 
 def test_an_orphan_is_known_by_the_attempt_it_was_started_with(orphans: Orphans) -> None:
-    handle, (child,) = orphans.leave("""setsid sleep 600 & echo $! > "$SAY"; exit""")
+    handle, (child,) = orphans.leave("""setsid sleep 600 & echo $! > "$SAY"; wait""", agent_too=True)
 
     assert [(one.process.pid, one.proven) for one in survivors(handle)] == [(child, True)]
     assert end_survivors(handle)
@@ -106,28 +88,30 @@ def test_an_orphan_is_known_by_the_attempt_it_was_started_with(orphans: Orphans)
 
 
 def test_the_attempt_is_compared_whole(orphans: Orphans) -> None:
-    handle, (child,) = orphans.leave("""setsid sleep 600 & echo $! > "$SAY"; exit""", marker="attempt-12")
+    handle, (child,) = orphans.leave("""setsid sleep 600 & echo $! > "$SAY"; wait""", agent_too=True)
+    another = replace(handle, marker=handle.marker[:-1])
 
-    assert survivors(replace(handle, marker="attempt-1")) == ()
-    assert end_survivors(replace(handle, marker="attempt-1"))
+    assert survivors(another) == ()
+    assert end_survivors(another)
     assert is_alive(child)
 
 
 @pytest.mark.case("R14")
 def test_what_only_looks_like_ours_is_reported_and_left_alone(orphans: Orphans) -> None:
-    handle, (child,) = orphans.leave("""env -i sleep 600 & echo $! > "$SAY"; exit""")
+    handle, (child,) = orphans.leave(NO_LONGER_MARKED, agent_too=True)
 
     found = survivors(handle)
     done = end_survivors(handle, grace=AT_ONCE)
 
-    assert [(one.process.pid, one.proven, one.command) for one in found] == [(child, False, '"sleep 600"')]
+    assert [(one.process.pid, one.proven) for one in found] == [(child, False)]
+    assert "sleep 600" in found[0].command
     assert not done
     assert is_alive(child)
     os.kill(child, signal.SIGKILL)
 
 
 def test_the_session_proves_while_the_agent_leads_it(orphans: Orphans) -> None:
-    handle, (child,) = orphans.leave("""env -i sleep 600 & echo $! > "$SAY"; wait""")
+    handle, (child,) = orphans.leave(NO_LONGER_MARKED)
 
     found = {one.process.pid: one.proven for one in survivors(handle)}
 
@@ -136,29 +120,21 @@ def test_the_session_proves_while_the_agent_leads_it(orphans: Orphans) -> None:
     assert not is_alive(child)
 
 
-def test_a_supervisor_that_was_stopped_is_ended_too(tmp_path: Path, fifo: Path) -> None:
-    (tmp_path / "tree").mkdir()
-    launch = Launch(
-        argv=("sh", "-c", 'echo $$ > "$SAY"; sleep 600'),
-        folder=tmp_path / "tree",
-        environment={"PATH": os.environ["PATH"], "SAY": str(fifo)},
-        output=tmp_path / "output",
-    )
-    running = start(launch).let_go()
-    fifo.read_text()
+def test_a_supervisor_that_was_stopped_is_ended_too(agents: Stage) -> None:
+    running = agents.shell('echo $$ > "$SAY"; sleep 600').let_go()
+    agents.heard()
     os.kill(running.handle.supervisor, signal.SIGSTOP)
 
     done = end_survivors(running.handle, grace=AT_ONCE)
 
     assert done
     assert not proctree.same(running.handle.supervisor, running.handle.supervisor_started)
-    finished = running.wait(MINUTE)
-    assert finished is not None
+    assert ended(running).output.size == 0
     assert not alive(running.handle)
 
 
 def test_nothing_of_another_boot_is_alive(orphans: Orphans) -> None:
-    handle, (child,) = orphans.leave("""setsid sleep 600 & echo $! > "$SAY"; exit""")
+    handle, (child,) = orphans.leave("""setsid sleep 600 & echo $! > "$SAY"; wait""", agent_too=True)
     earlier = replace(handle, boot="an earlier one")
 
     assert not alive(earlier)

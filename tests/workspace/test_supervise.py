@@ -10,16 +10,13 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
+from tests.agents import Stage, ended, is_alive, stage
 from workspace import proctree, supervise
-from workspace.processes import Exit, Launch, Running, start
 
-MINUTE = timedelta(minutes=1)
 NOBODY = 65534
 HERE = Path(supervise.__file__).parents[1]
 
@@ -52,37 +49,8 @@ print(running.wait(timedelta(minutes=1)).output.tail)
 
 
 @pytest.fixture
-def fifo(tmp_path: Path) -> Path:
-    path = tmp_path / "fifo"
-    os.mkfifo(path)
-    return path
-
-
-@pytest.fixture
-def launch(tmp_path: Path, fifo: Path) -> Launch:
-    (tmp_path / "tree").mkdir()
-    environment = {
-        "PATH": os.environ["PATH"],
-        "TASKS_ATTEMPT": str(uuid4()),
-        "SAY": str(fifo),
-        "PYTHON": sys.executable,
-    }
-    return Launch(argv=("true",), folder=tmp_path / "tree", environment=environment, output=tmp_path / "output")
-
-
-def agent(launch: Launch, script: str) -> Running:
-    fields = {name: getattr(launch, name) for name in Launch.__slots__}
-    return start(Launch(**{**fields, "argv": ("sh", "-c", script)})).let_go()
-
-
-def ended(running: Running) -> Exit:
-    found = running.wait(MINUTE)
-    assert found is not None
-    return found
-
-
-def heard(fifo: Path) -> list[int]:
-    return [int(word) for word in fifo.read_text().split()]
+def agents(tmp_path: Path) -> Stage:
+    return stage(tmp_path)
 
 
 def test_it_needs_nothing_but_the_standard_library() -> None:
@@ -94,29 +62,29 @@ def test_it_needs_nothing_but_the_standard_library() -> None:
 
 
 @pytest.mark.parametrize("name", ["TERM", "HUP", "INT", "QUIT", "USR1", "PIPE"])
-def test_a_signal_from_the_agent_changes_nothing(launch: Launch, name: str) -> None:
-    finished = ended(agent(launch, f"kill -{name} $PPID; exit 3"))
+def test_a_signal_from_the_agent_changes_nothing(agents: Stage, name: str) -> None:
+    finished = ended(agents.shell(f"kill -{name} $PPID; exit 3").let_go())
 
     assert (finished.code, finished.supervisor_lost, finished.proven_gone) == (3, False, True)
 
 
-def test_an_agent_that_kills_its_own_group_does_not_reach_it(launch: Launch) -> None:
-    finished = ended(agent(launch, "sleep 600 & kill -KILL 0"))
+def test_an_agent_that_kills_its_own_group_does_not_reach_it(agents: Stage) -> None:
+    finished = ended(agents.shell("sleep 600 & kill -KILL 0").let_go())
 
     assert (finished.signal, finished.supervisor_lost, finished.proven_gone) == (signal.SIGKILL, False, True)
 
 
-def test_an_agent_that_stops_it_is_still_waited_for(launch: Launch) -> None:
-    finished = ended(agent(launch, "kill -STOP $PPID; exit 4"))
+def test_an_agent_that_stops_it_is_still_waited_for(agents: Stage) -> None:
+    finished = ended(agents.shell("kill -STOP $PPID; exit 4").let_go())
 
     assert (finished.code, finished.supervisor_lost) == (4, False)
 
 
-def test_an_agent_that_kills_it_gets_no_clean_answer_and_is_ended(launch: Launch, fifo: Path) -> None:
+def test_an_agent_that_kills_it_gets_no_clean_answer_and_is_ended(agents: Stage) -> None:
     script = """setsid sleep 600 & echo $! $$ > "$SAY"; read line < "$SAY"; kill -KILL $PPID; sleep 600"""
-    running = agent(launch, script)
-    child, itself = heard(fifo)
-    fifo.write_text("now\n")
+    running = agents.shell(script).let_go()
+    child, itself = agents.heard()
+    agents.fifo.write_text("now\n")
 
     finished = ended(running)
 
@@ -128,14 +96,15 @@ def test_an_agent_that_kills_it_gets_no_clean_answer_and_is_ended(launch: Launch
     assert finished.remaining == ()
 
 
-def test_a_killed_supervisor_is_noticed_while_stopping(launch: Launch, fifo: Path) -> None:
-    running = agent(launch, """echo $$ > "$SAY"; sleep 600""")
-    (itself,) = heard(fifo)
+def test_a_killed_supervisor_is_noticed_while_stopping(agents: Stage) -> None:
+    running = agents.shell("""echo $$ > "$SAY"; exec sleep 600""").let_go()
+    (itself,) = agents.heard()
     os.kill(running.handle.supervisor, signal.SIGKILL)
 
     finished = running.stop()
 
     assert (finished.supervisor_lost, finished.proven_gone) == (True, False)
+    assert [left.pid for left in finished.leftovers] == [running.handle.supervisor]
     assert not is_alive(itself)
 
 
@@ -150,48 +119,48 @@ def test_the_agent_cannot_read_or_write_what_its_parent_holds(open_folder: Path)
     assert said.lower().count("permission denied") == 7
 
 
-def test_a_process_that_forks_when_asked_to_end_is_ended(launch: Launch, fifo: Path) -> None:
-    finished = ended(agent(launch, program(FORKS_ON_TERM)))
+def test_a_process_that_forks_when_asked_to_end_is_ended(agents: Stage) -> None:
+    finished = ended(agents.python(FORKS_ON_TERM).let_go())
 
     assert (finished.code, finished.proven_gone) == (0, True)
     assert finished.leftovers != ()
-    assert living_with(launch) == []
+    assert agents.living() == []
 
 
-def test_processes_that_replace_each_other_are_ended(launch: Launch, fifo: Path) -> None:
-    finished = ended(agent(launch, program(HYDRA)))
+def test_processes_that_replace_each_other_are_ended(agents: Stage) -> None:
+    finished = ended(agents.python(HYDRA).let_go())
 
     assert (finished.proven_gone, finished.remaining) == (True, ())
-    assert living_with(launch) == []
+    assert agents.living() == []
 
 
-def test_a_process_that_is_never_the_same_for_long_is_ended(launch: Launch) -> None:
-    finished = ended(agent(launch, program(COMET)))
+def test_a_process_that_is_never_the_same_for_long_is_ended(agents: Stage) -> None:
+    finished = ended(agents.python(COMET).let_go())
 
     assert (finished.proven_gone, finished.remaining) == (True, ())
     assert finished.leftovers != ()
-    assert living_with(launch) == []
+    assert agents.living() == []
 
 
-def test_the_end_of_the_worker_is_the_end_of_the_agent(tmp_path: Path, fifo: Path) -> None:
+def test_the_end_of_the_worker_is_the_end_of_the_agent(agents: Stage) -> None:
     script = """setsid sh -c 'trap "" TERM; while :; do sleep 600; done' & echo $$ $! > "$SAY"; sleep 600"""
-    worker, handle = dead_worker_to_be(tmp_path, script)
-    agents = heard(fifo)
+    worker, handle = dead_worker_to_be(agents.folder, script)
+    told = agents.heard()
 
-    with watching([*agents, handle["supervisor"]]) as gone:
+    with watching([*told, handle["supervisor"]]) as gone:
         kill(worker)
 
         assert gone()
 
 
-def test_the_end_of_the_worker_is_the_end_of_a_held_agent(tmp_path: Path, fifo: Path) -> None:
-    worker, handle = dead_worker_to_be(tmp_path, "touch ran", held=True)
+def test_the_end_of_the_worker_is_the_end_of_a_held_agent(agents: Stage) -> None:
+    worker, handle = dead_worker_to_be(agents.folder, "touch ran", held=True)
 
     with watching([handle["pid"], handle["supervisor"]]) as gone:
         kill(worker)
 
         assert gone()
-    assert list((tmp_path / "tree").iterdir()) == []
+    assert list(agents.tree.iterdir()) == []
 
 
 def test_where_orphans_cannot_be_adopted_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,22 +208,6 @@ while True:
 """
 
 
-def program(source: str) -> str:
-    return f"exec \"$PYTHON\" -I -S -c '{source}'"
-
-
-def is_alive(pid: int) -> bool:
-    process = proctree.look(pid)
-    return process is not None and not process.gone
-
-
-def living_with(launch: Launch) -> list[int]:
-    entry = f"TASKS_ATTEMPT={launch.environment['TASKS_ATTEMPT']}".encode()
-    return [
-        process.pid for process in proctree.scan().values() if not process.gone and proctree.carries(process.pid, entry)
-    ]
-
-
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
     """A folder that every user may enter, unlike a test's own."""
@@ -282,7 +235,6 @@ def said_by(*command: str, **options: object) -> str:
 
 
 def dead_worker_to_be(folder: Path, script: str, *, held: bool = False) -> tuple[subprocess.Popen[str], dict[str, int]]:
-    (folder / "tree").mkdir()
     command = [sys.executable, "-c", WORKER, str(folder), script, "held" if held else ""]
     worker = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert worker.stdout is not None

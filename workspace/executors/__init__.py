@@ -1,36 +1,37 @@
-"""Executors by name; one that cannot work here is refused before anything is made, and never replaced by another."""
+"""The ways to run an agent. Which one a task uses is named, never guessed, and never replaced by a weaker one."""
 
 from typing import Final
 
 from statemachine.refusals import Refusal
 from statemachine.texts import quote
 from workspace.executors.local import Local
-from workspace.executors.protocol import Executor
+from workspace.executors.protocol import NO_LINKS, Attachment, Executor, Made, Order, Place
 
-__all__ = ["DEFAULT", "Executor", "find"]
+__all__ = ["NO_LINKS", "Attachment", "Executor", "Made", "Order", "Place", "find"]
 
-DEFAULT: Final = "local"
-_HERE: Final[dict[str, Executor]] = {"local": Local()}
-_LATER: Final = frozenset({"sandbox", "docker", "ssh"})
+_KNOWN: Final[dict[str, Executor]] = {"local": Local()}
+_PLANNED: Final = ("sandbox", "docker", "ssh")
 
 
 def find(name: str) -> Executor:
-    """Find an executor that works here.
+    """Return the executor of this name, `type` or `type:target`.
 
     Raises:
-        Refusal: `executor_unknown`; `executor_unavailable`.
+        Refusal: `executor_unavailable` for one that this version does not have; `executor_unknown`.
     """
-    kind = name.partition(":")[0]
-    if kind in _LATER:
+    kind, _, target = name.partition(":")
+    if kind in _PLANNED:
         raise Refusal(
             "executor_unavailable",
-            f"the executor {quote(kind)} does not work here: this version has none",
-            hint="--executor local, once you have read what it does not protect",
+            f"executor {kind} is not available in this version, and no weaker one is taken in its place",
+            hint="name one that is: " + ", ".join(f"--executor {known}" for known in _KNOWN),
             executor=kind,
         )
-    if kind not in _HERE:
-        known = sorted({*_HERE, *_LATER})
-        raise Refusal("executor_unknown", f"there is no executor {quote(name)}", hint=f"one of {', '.join(known)}")
-    found = _HERE[kind]
-    found.probe()
-    return found
+    if kind not in _KNOWN or target:
+        raise Refusal(
+            "executor_unknown",
+            f"there is no executor {quote(name)}; known are {', '.join((*_KNOWN, *_PLANNED))}",
+            hint="write one of them after --executor, or in TASKS_EXECUTOR",
+            executor=name,
+        )
+    return _KNOWN[kind]

@@ -1,85 +1,152 @@
-"""`local`: a folder of this host and a process of this user; for trusted agents, or inside a machine of their own."""
+"""Run agents as this very user in a folder of this host: for agents one trusts, or inside a machine of their own."""
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
-from pathlib import Path
-from typing import Final
-from uuid import UUID
+from __future__ import annotations
 
-from workspace import allocations, gitdirs, inspections, processes
-from workspace.allocations import Admission, Expected
-from workspace.executors.protocol import Weight
-from workspace.inspections import DEADLINE, Inspection, LeftBehind, Tree
-from workspace.links import LinkState
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from workspace import allocations, exports, gitdirs, inspections, links, processes
+from workspace.executors.protocol import NO_LINKS, Attachment, Made
 from workspace.materialise import materialise
-from workspace.processes import Held, Launch
-from workspace.repositories import RunnerRepository
-from workspace.roots import Root
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+    from datetime import datetime, timedelta
+    from pathlib import Path
+    from uuid import UUID
+
+    from workspace.allocations import Released
+    from workspace.commits import Identity
+    from workspace.executors.protocol import Order, Place
+    from workspace.exports import Partial
+    from workspace.inspections import Inspection
+    from workspace.links import LinkState
+    from workspace.processes import Exit, Handle, Held, Leftover, Running, Survivor
+
+_UNPROTECTED: Final = (
+    "executor local protects nothing but the result: the agent runs as your own user and can reach the network, "
+    "your home and its keys, your other files, and what your other programs have in their environment"
+)
 
 
 def _never() -> bool:
     return False
 
 
+@dataclass(frozen=True, slots=True)
 class Local:
-    """Run the agent as this user, with this user's network and files within its reach."""
+    """Give every item a fresh clone with a real `.git`, which is compared afterwards and never used."""
 
-    name: Final = "local"
-    agent_commits: Final[Weight] = "finding"
-    leftover: Final[Weight] = "finding"
-    unprotected: Final = (
-        "local isolates nothing: the agent runs as this user and can read and change this user's files, "
-        "use the network and reach other processes; what it leaves in the work tree is judged all the same"
-    )
+    name: str = "local"
+    unprotected: str = _UNPROTECTED
+    commits_watched: bool = True
 
     def probe(self) -> None:
-        """Work everywhere."""
+        """Accept: what it needs, this program needs too."""
 
-    def materialise(
-        self, root: Root, repo: RunnerRepository, commit: str, *, task: int, epoch: int, allocation: UUID, branch: str
-    ) -> Tree:
-        """Write the tree and a repository of its own; what was half made stays for its owner to see."""
-        folder = allocations.prepare(root, task=task, epoch=epoch, allocation=allocation)
-        materialise(repo, commit, folder)
-        return Tree(folder, gitdirs.write_gitdir(repo, commit, folder, branch=branch))
+    def materialise(self, place: Place) -> Made:
+        """Write the tree and its repository into the allocation's own folder."""
+        folder = allocations.prepare(place.root, task=place.task, epoch=place.epoch, allocation=place.allocation)
+        materialise(place.repo, place.base, folder)
+        baseline = gitdirs.write_gitdir(place.repo, place.base, folder, branch=f"task-{place.task}")
+        return Made(path=str(folder), baseline=baseline)
 
-    def attach(self, root: Root, tree: Tree, expected: Expected, *, repo: RunnerRepository, spool: Path) -> Admission:
-        """Compare a ready tree with its row and with the head."""
-        return allocations.admit(root, tree.folder, expected, repo=repo, spool=spool)
+    def attach(
+        self,
+        place: Place,
+        *,
+        spool: Path,
+        declared_links: Sequence[str] = (),
+        ignored: Collection[str] = (),
+        others: Collection[Path] = (),
+        aborted: Callable[[], bool] = _never,
+    ) -> Attachment:
+        """Read the whole tree, and look along its declared links."""
+        expected = allocations.Expected(
+            allocation=place.allocation,
+            head=place.base,
+            baseline=place.baseline,
+            ignored=ignored,
+            others=others,
+        )
+        admission = allocations.admit(place.root, place.folder, expected, repo=place.repo, spool=spool, aborted=aborted)
+        if admission.code:
+            return Attachment(admission=admission)
+        seen = place.folder.lstat()
+        return Attachment(
+            admission=admission,
+            links=links.before(place.folder, declared_links, object_format=place.repo.object_format),
+            identity=(seen.st_dev, seen.st_ino),
+        )
 
-    def launch(self, launch: Launch) -> Held:
-        """Start a process of this user."""
-        return processes.start(launch)
+    def launch(self, place: Place, order: Order) -> Held:
+        """Start the agent in the folder."""
+        return processes.start(
+            processes.Launch(
+                argv=order.argv,
+                folder=place.folder,
+                environment=order.environment,
+                output=order.output,
+                time_limit=order.time_limit,
+                identity=order.identity,
+            )
+        )
+
+    def stop(self, running: Running, grace: timedelta = processes.GRACE) -> Exit:
+        """End the whole tree of processes."""
+        return running.stop(grace)
 
     def inspect(
         self,
-        tree: Tree,
+        place: Place,
         *,
-        repo: RunnerRepository,
-        base: str,
         spool: Path,
-        before_links: LinkState,
-        leftovers: Sequence[LeftBehind] = (),
+        links: LinkState = NO_LINKS,
+        leftovers: Sequence[Leftover] = (),
+        deadline: timedelta = inspections.DEADLINE,
         aborted: Callable[[], bool] = _never,
-        deadline: timedelta = DEADLINE,
     ) -> Inspection:
-        """Walk the tree on this host."""
+        """Walk the folder."""
         return inspections.inspect(
-            tree,
-            repo=repo,
-            base=base,
+            inspections.Tree(place.folder, place.baseline),
+            repo=place.repo,
+            base=place.base,
             spool=spool,
-            before_links=before_links,
-            leftovers=leftovers,
-            aborted=aborted,
+            declared_links=sorted(links.document["links"]),
+            before_links=links,
             deadline=deadline,
+            aborted=aborted,
+            leftovers=leftovers,
         )
 
-    def release(self, root: Root, folder: Path, *, allocation: UUID) -> str:
-        """Throw the folder away, as far as it can be."""
-        released = allocations.release(root, folder, allocation)
-        return "" if released.gone else released.reason or "something of it could not be removed"
+    def recheck(self, inspection: Inspection, *, aborted: Callable[[], bool] | None = None) -> None:
+        """Walk the folder once more."""
+        inspections.unchanged_since(inspection, aborted=aborted)
 
-    def leftovers(self, root: Root, known: Mapping[str, UUID]) -> list[Path]:
-        """List folders beneath the workspaces that no row names."""
-        return sorted(place for place in root.workspaces.iterdir() if place.is_dir() and place.name not in known)
+    def export(
+        self,
+        place: Place,
+        inspection: Inspection,
+        *,
+        attempt: UUID,
+        author: Identity,
+        date: datetime,
+        path: Path,
+    ) -> Partial:
+        """Write the difference to a file, and to a ref where git can hold it."""
+        return exports.partial(place.repo, inspection, attempt=attempt, author=author, date=date, path=path)
+
+    def retire(self, place: Place) -> None:
+        """Do nothing: a folder holds on to nothing."""
+
+    def release(self, place: Place, *, forbidden: Sequence[Path] = ()) -> Released:
+        """Remove the folder."""
+        return allocations.release(place.root, place.folder, place.allocation, forbidden=forbidden)
+
+    def leftovers(self, handle: Handle) -> tuple[Survivor, ...]:
+        """List what is alive of an agent."""
+        return processes.survivors(handle)
+
+    def end_leftovers(self, handle: Handle) -> bool:
+        """End what is proven ours of it."""
+        return processes.end_survivors(handle)

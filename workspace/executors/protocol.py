@@ -1,74 +1,174 @@
-"""What an executor is: where a work tree lives, and how an agent runs in it and ends."""
+"""What an executor is asked, whatever it is: a folder on this host, a container, a folder on another host."""
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
+from __future__ import annotations
+
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
-from uuid import UUID
+from typing import TYPE_CHECKING, Any, Protocol
 
-from workspace.allocations import Admission, Expected
-from workspace.inspections import Inspection, LeftBehind, Tree
+from workspace.allocations import folder_name
 from workspace.links import LinkState
-from workspace.processes import Held, Launch
-from workspace.repositories import RunnerRepository
-from workspace.roots import Root
 
-Weight = Literal["note", "finding"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from datetime import datetime, timedelta
+    from uuid import UUID
+
+    from workspace.allocations import Admission, Released
+    from workspace.commits import Identity
+    from workspace.exports import Partial
+    from workspace.inspections import Inspection
+    from workspace.processes import Exit, Handle, Held, Leftover, Running, Survivor
+    from workspace.repositories import RunnerRepository
+    from workspace.roots import Root
+
+NO_LINKS = LinkState({"version": 1, "links": {}})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Name one allocation. `base` is the commit it holds; `path` and `baseline` are as recorded when it was made."""
+
+    root: Root
+    repo: RunnerRepository
+    task: int
+    epoch: int
+    allocation: UUID
+    base: str
+    path: str | None = None
+    baseline: str | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Return where it is, or will be, for executors that keep it on this host."""
+        if self.path is not None:
+            return Path(self.path)
+        return self.root.workspaces / folder_name(self.task, self.epoch, self.allocation)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """Say what to record of a workspace that is complete."""
+
+    path: str
+    baseline: str | None = None
+    handles: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """Hold the verdict on a workspace, and where its declared links lead. Not admitted: neither was looked at."""
+
+    admission: Admission
+    links: LinkState = NO_LINKS
+    identity: tuple[int, int] | None = None
+
+    @property
+    def admitted(self) -> bool:
+        """Return whether an agent may be launched there; the links have refusals of their own."""
+        return not self.admission.code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """Say what to run. `identity` is the attachment's, so that nothing else can be in its place by then."""
+
+    argv: Sequence[str]
+    environment: Mapping[str, str] = field(repr=False)
+    output: Path
+    time_limit: timedelta | None = None
+    identity: tuple[int, int] | None = None
 
 
 class Executor(Protocol):
-    """Give an agent a place to work and take it away again; nothing above knows which one it is.
-
-    An executor that cannot work here says `executor_unavailable` in `probe`, before anything is made;
-    there is never a fallback to another one.
-    """
+    """Run agents in one way. Refusals carry the codes of the modules that do the work."""
 
     @property
     def name(self) -> str:
-        """The word plans, rows and commands use for it."""
+        """Return the word that names it in plans, flags and rows."""
+        ...
 
     @property
     def unprotected(self) -> str:
-        """What it does not protect, in one sentence that every run says."""
+        """Return one sentence on what it does not protect; empty where it protects everything promised."""
+        ...
 
     @property
-    def agent_commits(self) -> Weight:
-        """How commits of the agent's own weigh: a note where its gitdir is thrown away."""
-
-    @property
-    def leftover(self) -> Weight:
-        """How a process that outlived the agent weighs: a note where a namespace ends it for certain."""
+    def commits_watched(self) -> bool:
+        """Return whether the agent works in a repository whose metadata is compared afterwards."""
+        ...
 
     def probe(self) -> None:
-        """Refuse where this executor cannot work."""
+        """Refuse with `executor_unavailable` where it cannot work, before anything is made."""
+        ...
 
-    def materialise(
-        self, root: Root, repo: RunnerRepository, commit: str, *, task: int, epoch: int, allocation: UUID, branch: str
-    ) -> Tree:
-        """Make the work tree of an allocation whose row is stored."""
+    def materialise(self, place: Place) -> Made:
+        """Make the workspace of a reserved allocation; what a failure leaves behind is there to be released."""
+        ...
 
-    def attach(self, root: Root, tree: Tree, expected: Expected, *, repo: RunnerRepository, spool: Path) -> Admission:
-        """Look whether a ready work tree may be used again; changes nothing."""
+    def attach(
+        self,
+        place: Place,
+        *,
+        spool: Path,
+        declared_links: Sequence[str] = (),
+        ignored: Collection[str] = (),
+        others: Collection[Path] = (),
+        aborted: Callable[[], bool] = ...,
+    ) -> Attachment:
+        """Look whether a ready workspace may be used, and along its links; change nothing."""
+        ...
 
-    def launch(self, launch: Launch) -> Held:
-        """Start an agent held before its first instruction."""
+    def launch(self, place: Place, order: Order) -> Held:
+        """Start the agent, held."""
+        ...
+
+    def stop(self, running: Running, grace: timedelta = ...) -> Exit:
+        """End the agent and everything beneath it."""
+        ...
 
     def inspect(
         self,
-        tree: Tree,
+        place: Place,
         *,
-        repo: RunnerRepository,
-        base: str,
         spool: Path,
-        before_links: LinkState,
-        leftovers: Sequence[LeftBehind] = (),
-        aborted: Callable[[], bool] = ...,
+        links: LinkState = NO_LINKS,
+        leftovers: Sequence[Leftover] = (),
         deadline: timedelta = ...,
+        aborted: Callable[[], bool] = ...,
     ) -> Inspection:
-        """Tell what is different from the base, once everything that could write is gone."""
+        """Tell what is in a workspace whose agent is dead; `links` is what `attach` saw."""
+        ...
 
-    def release(self, root: Root, folder: Path, *, allocation: UUID) -> str:
-        """Remove a work tree that is proven ours; gives the reason where something of it stays, else nothing."""
+    def recheck(self, inspection: Inspection, *, aborted: Callable[[], bool] | None = None) -> None:
+        """Refuse with `tree_changed_after_audit` a workspace that is not what was inspected."""
+        ...
 
-    def leftovers(self, root: Root, known: Mapping[str, UUID]) -> list[Path]:
-        """List places of this root that belong to none of the known allocations; they are never touched."""
+    def export(
+        self,
+        place: Place,
+        inspection: Inspection,
+        *,
+        attempt: UUID,
+        author: Identity,
+        date: datetime,
+        path: Path,
+    ) -> Partial:
+        """Keep what an attempt that did not complete has made."""
+        ...
+
+    def retire(self, place: Place) -> None:
+        """Let go of what a replaced workspace holds on to; its content stays as it is."""
+        ...
+
+    def release(self, place: Place, *, forbidden: Sequence[Path] = ()) -> Released:
+        """Remove the workspace, if it is proven ours."""
+        ...
+
+    def leftovers(self, handle: Handle) -> tuple[Survivor, ...]:
+        """List what is alive of an agent whose worker is dead."""
+        ...
+
+    def end_leftovers(self, handle: Handle) -> bool:
+        """End what is proven ours of it; True when nothing is left."""
+        ...

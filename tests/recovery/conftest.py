@@ -1,0 +1,11 @@
+from pathlib import Path
+
+import pytest
+
+from store.engine import Database
+from tests.workshop import Workshop, a_workshop
+
+
+@pytest.fixture
+def workshop(database: Database, tmp_path: Path) -> Workshop:
+    return a_workshop(database, tmp_path)
