@@ -59,6 +59,7 @@ def show(context: Context, board: Board) -> None:
 def _cells(row: Row) -> tuple[object, ...]:
     task = row.task
     waits = row.gate.kind.value if row.gate else ""
+    waits += f" ({task.owed_findings} owed)" if task.owed_findings else ""
     return task.id, task.state.value, waits, one_line(row.repository.name), one_line(task.title), when(task.added_at)
 
 

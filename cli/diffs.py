@@ -19,8 +19,6 @@ _COLOURS: Final = (
 
 def show(screen: Screen, diff: bytes) -> None:
     """Print a diff that was asked for: coloured and escaped on a terminal, byte for byte into a file or a pipe."""
-    if screen.json:
-        return
     if streams.on_terminal():
         streams.write("".join(f"{line}\n" for line in readable(diff, coloured=wants_colour())))
     else:

@@ -1,7 +1,7 @@
 """Read a plan file, YAML or JSON, and say where it is wrong; all problems at once where that is possible."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,9 +15,7 @@ from statemachine.plans import (
     Plan,
     PlanInvalid,
     Problem,
-    ProjectedTree,
     read_document,
-    validate,
     writing_problems,
 )
 from statemachine.refusals import NotFound, Refusal
@@ -32,18 +30,11 @@ _MOST_CONTROLS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class PlanFile:
-    """Hold a plan and where each part of it stands in the file it was read from."""
+    """Hold a plan, and the outline that knows the line of each part of it: `outline.located(problem)`."""
 
     plan: Plan
     name: str
     outline: Outline
-
-    def validate(self, tree: Mapping[str, str], *, done: Collection[str] = ()) -> ProjectedTree:
-        """Project the plan over a tree of path to mode; every problem comes with its line."""
-        try:
-            return validate(self.plan, tree, done=done)
-        except PlanInvalid as invalid:
-            raise _invalid(invalid.problems, self.outline, self.name) from None
 
 
 def load_plan(path: Path, *, granted: Collection[Item] = ()) -> PlanFile:

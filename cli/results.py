@@ -29,11 +29,13 @@ def diff(context: Context, *, task: Number) -> None:
 
     found = ranges.of_task(context, task.value)
     text = exports.diff(found.repository, found.base, found.head, limit=LIMIT) if found.head != found.base else b""
-    told: DiffDocument = {"task": task.value, "base": found.base, "head": found.head, "diff": as_text(text)}
-    context.screen.document(told)
-    if not text:
+    if context.flags.json:
+        told: DiffDocument = {"task": task.value, "base": found.base, "head": found.head, "diff": as_text(text)}
+        context.screen.document(told)
+    elif text:
+        diffs.show(context.screen, text)
+    else:
         context.screen.say(f"task {task.value} has no commit yet")
-    diffs.show(context.screen, text)
 
 
 @command(

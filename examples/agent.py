@@ -13,7 +13,7 @@ from pathlib import Path
 prompt = Path(os.environ["TASKS_PROMPT_FILE"]).read_text(encoding="utf-8")
 print(f"working on item {os.environ['TASKS_ITEM']} of task {os.environ['TASKS_TASK']}")
 
-for name in re.findall(r"(?m)^ *- `?(?:edit|add)`?:? `?([^`*?\n]+?)`? *$", prompt):
+for name in re.findall(r"(?m)^- (?:edit|add) `([^`*?\n]+[^`*?/\n])`$", prompt):
     path = Path(name)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:

@@ -9,6 +9,7 @@ from statemachine.texts import quote
 
 T = TypeVar("T")
 _MOST_PROBLEMS: Final = 1000
+_NONE: Final[Sequence[object]] = ()
 
 
 class Wrong(Exception):  # noqa: N818 - caught where the field's name is known, and noted there
@@ -53,14 +54,14 @@ class Fields:
     def values(self, name: str, read: Callable[[object], T], placeholder: T) -> tuple[T, ...]:
         """Read a list of single values that may be left out."""
         return tuple(
-            self._value(entry, read, placeholder, name, at) for at, entry in enumerate(self.take(name, sequence, ()))
+            self._value(entry, read, placeholder, name, at) for at, entry in enumerate(self.take(name, sequence, _NONE))
         )
 
     def each(self, name: str, read: Callable[[object, Where, list[Problem]], T], nothing: Wrong) -> tuple[T, ...]:
         """Read a list of mappings, which must be there and not be empty."""
         if self.usable and self._values.get(name, []) == []:
             self.note(nothing, *([name] if self.has(name) else []))
-        entries = self.take(name, sequence, ())
+        entries = self.take(name, sequence, _NONE)
         return tuple(read(entry, (*self._where, name, at), self._problems) for at, entry in enumerate(entries))
 
     def note(self, wrong: Wrong, *steps: str | int) -> None:

@@ -26,6 +26,7 @@ _ACROSS: Final = "**"
 _NOTHING: Final = re.compile(r"(?!)")
 
 
+@lru_cache(maxsize=4096)
 def exact_path(spec: str) -> str | None:
     """Give the one path a declaration names, or None where it is a folder or a glob."""
     if spec.endswith("/") or _WILD.search(_ESCAPED.sub("", spec)):
@@ -50,17 +51,12 @@ def glob_problem(spec: str) -> str | None:
 
 def covers(spec: str, path: str) -> bool:
     """Tell whether a declared path covers a path of the tree."""
-    if names_git(path):
-        return False
-    exact = exact_path(spec)
-    if exact is not None:
-        return path == exact
-    return path == spec or _matches(_parts(spec), path.split("/"))
+    return not names_git(path) and _spans(spec, path)
 
 
 def permits(item: Item, change_kind: OperationKind, path: str) -> bool:
     """Tell whether an item declares this change of this path; a rename is asked for as a delete and an add."""
-    return any(_allows(operation, change_kind, path) for operation in item.operations)
+    return not names_git(path) and any(_allows(operation, change_kind, path) for operation in item.operations)
 
 
 def declares_exactly(item: Item, path: str) -> bool:
@@ -81,10 +77,17 @@ def exact_paths(operation: Operation) -> tuple[str, ...]:
 
 def _allows(operation: Operation, change_kind: OperationKind, path: str) -> bool:
     if operation.kind is not OperationKind.rename:
-        return operation.kind is change_kind and covers(operation.path, path)
+        return operation.kind is change_kind and _spans(operation.path, path)
     if change_kind is OperationKind.delete:
-        return operation.renamed_from is not None and covers(operation.renamed_from, path)
-    return change_kind is OperationKind.add and covers(operation.path, path)
+        return operation.renamed_from is not None and _spans(operation.renamed_from, path)
+    return change_kind is OperationKind.add and _spans(operation.path, path)
+
+
+def _spans(spec: str, path: str) -> bool:
+    exact = exact_path(spec)
+    if exact is not None:
+        return path == exact
+    return path == spec or _matches(_parts(spec), path.split("/"))
 
 
 def _leaves_a_set_open(part: str) -> bool:

@@ -1,7 +1,7 @@
 """Where the database is: a URL read, completed with our own settings, and told without its password."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
@@ -27,9 +27,9 @@ _NAME_LIMIT: Final = 63  # PostgreSQL cuts application_name there
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Name a database as libpq reads it; `str()` never shows the password."""
+    """Name a database as libpq reads it; neither `str()` nor `repr()` shows the password."""
 
-    conninfo: str
+    conninfo: str = field(repr=False)
 
     def __str__(self) -> str:
         """Say host, port and database."""

@@ -9,7 +9,7 @@ from statemachine.allocations import AllocationState
 from statemachine.refusals import LeaseLost, LostRace
 from store.attempts import Attempt
 from store.engine import Connection
-from store.rows import many, one
+from store.rows import many, one, said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,10 @@ class Leftover(Allocation):
 
 
 def reserve(db: Connection, attempt: Attempt, *, allocation: UUID, host: str) -> Allocation:
-    """Reserve a workspace for an attempt; two at once: one wins, the other hears `conflict`."""
+    """Reserve a workspace for an attempt; two at once: one wins, the other hears `conflict`.
+
+    A live row of an attempt that ended is put aside: `ready` becomes `quarantined`, `reserved` becomes `failed`.
+    """
     reserved = one(
         db,
         Allocation,
@@ -94,7 +97,7 @@ def end(
         "end_allocation",
         allocation=allocation.id,
         state=state,
-        reason=reason,
+        reason=said(reason),
         path=path,
         believed=[allocation.state.value],
     )

@@ -58,6 +58,14 @@ def add(
     )
 
 
+def carry(db: Connection, *, task: int, revision: int, actor: str, gate: UUID | None) -> None:
+    """Let items that were approved stay approved in the revision a reviewer's decision made of them.
+
+    What was never asked is not covered by it, however much of the plan the decision changed.
+    """
+    run(db, "carry_approvals", task=task, revision=revision, actor=actor, gate=gate)
+
+
 def latest_review(db: Connection, task: int) -> Approval | None:
     """Read the latest approval of a task's result; whether it still covers is for the caller to compare."""
     return one(db, Approval, "latest_approval", task=task)

@@ -9,7 +9,7 @@ from statemachine.attempts import AttemptKind, StopReason
 from statemachine.refusals import LostRace
 from statemachine.tasks import TaskEvent, TaskState
 from store.engine import Connection
-from store.rows import many, one, run
+from store.rows import many, one, run, said
 from store.tasks import Question, Task, move
 
 
@@ -69,7 +69,7 @@ def take_over(
         actor=actor,
         lease=lease,
         proven_dead=proven_dead,
-        reason=reason,
+        reason=said(reason),
     )
 
 

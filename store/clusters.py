@@ -20,7 +20,9 @@ from store.roles import PORT, SUPERUSER
 
 _PAUSE: Final = 0.1
 _MAKING: Final = timedelta(minutes=2)
+_STARTING: Final = timedelta(seconds=30)
 _STOPPING: Final = timedelta(minutes=1)
+FAILING: Final = timedelta(seconds=5)  # the orphans of a killed server let go of its memory within moments
 _TOLD: Final = 8  # lines of the server's log in a refusal
 
 _SETTINGS: Final = {
@@ -46,14 +48,18 @@ class Cluster:
 
     def serve(self, socket: Path, patience: timedelta) -> None:
         """Make the cluster if there is none, start it if it is down, and return once it answers."""
-        deadline = monotonic() + patience.total_seconds()
         if not self.data.exists():
             self._make()
+        # One that goes down or comes up is waited for; one that fails again and again is not.
+        deadline = monotonic() + patience.total_seconds()
+        failing = monotonic() + min(patience, FAILING).total_seconds()
         while not _answers(socket):
-            if monotonic() > deadline:
-                raise self._refusal("did not start")
-            _forget_dead(self.data)
-            self._start()
+            occupied = _occupied(self.data)
+            if not occupied and self._start() == 0:
+                continue
+            if monotonic() > (deadline if occupied else failing):
+                raise self._refusal("does not start")
+            sleep(_PAUSE)
 
     def stop(self) -> None:
         """Stop the server and wait until it is gone; one that is down already is fine."""
@@ -74,14 +80,11 @@ class Cluster:
             raise self._refusal("could not be made", made.said)
         making.rename(self.data)
 
-    def _start(self) -> None:
+    def _start(self) -> int:
         log = self.data / "server.log"
         with suppress(FileNotFoundError):
             log.replace(self.data / "server.log.1")
-        started = self._control("start", "-l", str(log), patience=timedelta(seconds=30))
-        if started != 0:
-            # Going down or coming up at this moment, or failing: the next look says which.
-            sleep(_PAUSE)
+        return self._control("start", "-l", str(log), patience=_STARTING)
 
     def _control(self, *arguments: str, patience: timedelta) -> int:
         common = ("-D", str(self.data), "-s", "-w", "-t", str(patience.seconds))
@@ -108,11 +111,13 @@ def _answers(socket: Path) -> bool:
     return True
 
 
-def _forget_dead(data: Path) -> None:
+def _occupied(data: Path) -> bool:
     # After a crash the pid in this file may be anybody's. PostgreSQL believes any living process of its
     # user and would refuse to start for ever; a server always works inside its own folder.
     pidfile = data / "postmaster.pid"
     with suppress(OSError, ValueError, IndexError, psutil.Error):
         pid = int(pidfile.read_text(encoding="ascii").split()[0])
-        if not Path(psutil.Process(pid).cwd()).samefile(data):
-            pidfile.unlink()
+        if Path(psutil.Process(pid).cwd()).samefile(data):
+            return True
+        pidfile.unlink()
+    return False

@@ -56,8 +56,31 @@ class Server:
         finally:
             self._users.close()
 
-    def _stop(self) -> None:
+    def revive(self) -> bool:
+        """Start the server again if it died under its users; False once this one has left."""
+        if self._left:
+            return False
+        self.start(START, {})
+        return True
+
+    def start(self, wait: timedelta, settings: Mapping[str, str]) -> None:
+        """Make, start and migrate it, whichever is needed by the time nobody else is at it."""
         from store.clusters import Cluster  # noqa: PLC0415 - only who starts or stops a server pays for it
+
+        with alone(self.data.with_name("start.lock"), wait):
+            Cluster(self.data, settings).serve(self.socket, wait)
+            if not _ready(self.url):
+                self._migrate()
+
+    def _migrate(self) -> None:
+        from store import upgrades  # noqa: PLC0415 - Alembic costs more than a start
+
+        with psycopg.connect(self.superuser_url, autocommit=True) as admin:
+            provision(admin)
+        upgrades.upgrade(self.admin_url)
+
+    def _stop(self) -> None:
+        from store.clusters import Cluster  # noqa: PLC0415 - as above
 
         Cluster(self.data).stop()
         if self.socket != self.data:
@@ -65,8 +88,8 @@ class Server:
                 self.socket.unlink()
 
     def _url(self, user: str, database: str, **settings: str) -> str:
-        # Every part is named, or PGHOSTADDR and the like of the environment would fill it in.
-        known = {"host": str(self.socket), "port": PORT, "hostaddr": "", **settings}
+        # Every part is named, or PGHOSTADDR, PGOPTIONS and the like of the environment would fill it in.
+        known = {"host": str(self.socket), "port": PORT, "hostaddr": "", "options": "", **settings}
         return f"postgresql://{user}@/{database}?{urlencode(known, quote_via=quote)}"
 
 
@@ -85,8 +108,7 @@ def attach(state: Path, *, patience: timedelta = START, settings: Mapping[str, s
         raise
     try:
         if not _ready(server.url):
-            with alone(home / "start.lock", wait):
-                _prepare(server, wait, settings or {})
+            server.start(wait, settings or {})
     except BaseException:
         server.leave()
         raise
@@ -100,19 +122,6 @@ def _ready(url: str) -> bool:
             return installed_version(db) == known_versions()[-1]
     except Refusal:
         return False
-
-
-def _prepare(server: Server, wait: timedelta, settings: Mapping[str, str]) -> None:
-    from store.clusters import Cluster  # noqa: PLC0415 - as above
-
-    Cluster(server.data, settings).serve(server.socket, wait)
-    if _ready(server.url):
-        return
-    from store import upgrades  # noqa: PLC0415 - Alembic costs more than a start
-
-    with psycopg.connect(server.superuser_url, autocommit=True) as admin:
-        provision(admin)
-    upgrades.upgrade(server.admin_url)
 
 
 def _socket(data: Path) -> Path:

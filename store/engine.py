@@ -44,7 +44,7 @@ class Database:
         self._direct = direct
         self._patience = patience
         self._server = server
-        self._pool = Pool(lambda: connect(address, patience=patience), size=POOL_SIZE)
+        self._pool = Pool(lambda: self._connect(address), size=POOL_SIZE)
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
@@ -75,7 +75,7 @@ class Database:
 
         For what lives as long as its connection: advisory locks, LISTEN, heartbeats.
         """
-        db = connect(self._direct, patience=self._patience)
+        db = self._connect(self._direct)
         try:
             with _heard(db):
                 yield db
@@ -88,6 +88,15 @@ class Database:
         self._pool.close()
         if self._server is not None:
             self._server.leave()
+
+    def _connect(self, address: Address) -> Connection:
+        try:
+            return connect(address, patience=self._patience)
+        except Unavailable as refusal:
+            # Nobody watches over an embedded server: whoever misses it starts it again.
+            if self._server is None or refusal.code != "database_unreachable" or not self._server.revive():
+                raise
+        return connect(address, patience=self._patience)
 
 
 def open_database(

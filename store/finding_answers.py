@@ -94,7 +94,9 @@ def _discard_accepted(db: Connection, task: Task, accepted: list[Finding], word:
     unsafe = [entry for entry in ledger.live(db, task.id) if entry.attempt_id in attempts]
     if not unsafe:
         return None
-    return interventions.discard_from(db, task, unsafe[0], actor=word.actor, reason=word.reason)
+    return interventions.discard_from(
+        db, task, unsafe[0], actor=word.actor, reason=word.reason, guidance=word.guidance or None
+    )
 
 
 def _accept_result(db: Connection, task: Task, word: "Word") -> Task:

@@ -16,7 +16,7 @@ from statemachine.texts import clean
 from store import attempts, claims, tasks
 from store.engine import Connection
 from store.gates import close, open_gate
-from store.rows import document, many, one
+from store.rows import document, many, one, said
 from store.tasks import Question, Task
 
 SUMMARY_LIMIT = 4_000
@@ -114,7 +114,10 @@ def record(
     once more before it pushes; a closed task keeps the finding as `late`.
     """
     new = tuple(found)
-    row = _prepare(db, tasks.lock(db, task), new, actor=actor)
+    row = tasks.lock(db, task)
+    if not new:
+        return row
+    row = _prepare(db, row, new, actor=actor)
     insert(db, row, new, actor=actor, attempt=attempt, item=item)
     return tasks.get(db, task)
 
@@ -149,6 +152,7 @@ def decide(
     """Decide one open finding; `permit` lets the same thing pass on the same item and declared files.
 
     Raises `not_permittable` for kinds nobody may wave through and `stale_view` where it was decided before.
+    Every decision is a new version of the task, so that whoever looked before it hears `stale_view`.
     """
     row = get(db, finding)
     if permit and row.kind not in PERMITTABLE:
@@ -158,11 +162,12 @@ def decide(
             hint=f"tasks finding dismiss {finding} --reason TEXT",
             finding=finding,
         )
+    tasks.touch(db, row.task_id)
     decided = one(
-        db, Finding, "decide_finding", finding=finding, state=state, permit=permit, actor=actor, reason=reason
+        db, Finding, "decide_finding", finding=finding, state=state, permit=permit, actor=actor, reason=said(reason)
     )
     if decided is None:
-        raise LostRace("stale_view", f"finding {finding} is {row.state} already", hint=f"tasks finding show {finding}")
+        raise LostRace("stale_view", f"finding {finding} was decided already", hint=f"tasks finding show {finding}")
     return decided
 
 
@@ -201,7 +206,8 @@ def _prepare(db: Connection, task: Task, new: tuple[NewFinding, ...], *, actor: 
     """Bring a task to where it may owe a finding."""
     if task.state in CLOSED or task.state is TaskState.merging:
         return tasks.touch(db, task.id)
-    if task.state is TaskState.running and attempts.active(db, task.id):
+    # A cancellation that waits for the next step is not undone by a finding: it closes the task, which keeps both.
+    if task.state is TaskState.running and (task.cancel_requested or attempts.active(db, task.id)):
         return claims.request_stop(db, task=task.id, why=StopReason.user, actor=actor) or task
     gate = open_gate(db, task)
     if gate and gate.kind is GateKind.finding:
@@ -216,5 +222,5 @@ def _prepare(db: Connection, task: Task, new: tuple[NewFinding, ...], *, actor: 
         facts=Facts(
             task=task.id, owed_findings=len(new), owed_pauses=task.owed_pauses, gate=gate.kind if gate else None
         ),
-        question=Question(reason="; ".join(finding.summary for finding in new)[:SUMMARY_LIMIT]),
+        question=Question(reason="; ".join(finding.summary for finding in new)),
     )

@@ -6,24 +6,32 @@ from statemachine.attempts import AttemptKind
 from statemachine.plans import Item, ItemKind, Operation, OperationKind, Plan
 from statemachine.refusals import Refusal
 from statemachine.tasks import TaskEvent
-from statemachine.texts import one_line
+from statemachine.texts import clean, one_line
 from store import plans, tasks
 from store.engine import Connection
 from store.interventions import save_covered
-from store.tasks import Task
+from store.tasks import Change, Task
 
 
 def request_changes(db: Connection, task: Task, *, actor: str, guidance: str) -> Task:
-    """Append a fix item with the reviewer's guidance and queue the task; its gate is closed already."""
+    """Append a fix item with the reviewer's guidance and queue the task; its gate is closed already.
+
+    Where nothing is done yet there is nothing a fix could edit: the items run with the guidance in their prompts.
+    """
     if not guidance.strip():
         raise Refusal(
             "guidance_required", "say what should change", hint="add --guidance TEXT, or --cancel to close it"
         )
+    guidance = clean(guidance, tasks.LONGEST_GUIDANCE)
     plan = plans.current(db, task=task.id, number=task.revision).plan
     done = {item.item_id for item in plans.items(db, task.id) if item.outcome}
-    fixed = replace(plan, items=(*plan.items, fix_item(plan, done=done, guidance=guidance)))
-    change = save_covered(db, task, fixed, cause="request_changes", actor=actor)
-    kind = AttemptKind.fix if len(done) == len(plan.items) else None
+    finished = len(done) == len(plan.items)
+    fix = fix_item(plan, done=done, guidance=guidance)
+    if finished and not fix.operations:
+        raise _nothing_to_fix(task)
+    fixed = replace(plan, items=(*plan.items, fix))
+    change = save_covered(db, task, fixed, cause="request_changes", actor=actor) if fix.operations else Change()
+    kind = AttemptKind.fix if finished else None
     return tasks.move(
         db,
         task,
@@ -51,4 +59,12 @@ def fix_item(plan: Plan, *, done: set[str], guidance: str) -> Item:
         intent=guidance,
         kind=ItemKind.fix,
         operations=tuple(Operation(kind=OperationKind.edit, path=path) for path in paths),
+    )
+
+
+def _nothing_to_fix(task: Task) -> Refusal:
+    return Refusal(
+        "nothing_to_change",
+        f"the items of task {task.id} declared no file that is still there, so no change of one can be asked for",
+        hint=f"tasks cancel {task.id}, and add a task that declares what should change",
     )

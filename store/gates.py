@@ -7,7 +7,7 @@ from uuid import UUID
 from statemachine.gates import GateKind, GateState
 from statemachine.refusals import LostRace, NotFound
 from store.engine import Connection
-from store.rows import many, one
+from store.rows import many, one, said
 from store.tasks import Task
 
 
@@ -59,7 +59,7 @@ def open_gate(db: Connection, task: Task) -> Gate | None:
 
 def close(db: Connection, gate: Gate, state: GateState, *, actor: str, comment: str = "") -> Gate:
     """Answer an open gate, once; two people answering at once: one wins, the other hears `stale_view`."""
-    closed = one(db, Gate, "decide_gate", gate=gate.id, state=state, actor=actor, comment=comment)
+    closed = one(db, Gate, "decide_gate", gate=gate.id, state=state, actor=actor, comment=said(comment))
     if closed is None:
         raise LostRace("stale_view", f"gate g-{gate.id.hex} was decided meanwhile", hint=f"tasks show {gate.task_id}")
     return closed

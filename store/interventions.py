@@ -13,6 +13,7 @@ from statemachine.pauses import PauseState
 from statemachine.plans import Plan
 from statemachine.refusals import Refusal
 from statemachine.tasks import TaskEvent, TaskState
+from statemachine.texts import one_line
 from store import approvals, claims, findings, gates, ledger, pauses, plans, tasks
 from store.engine import Connection
 from store.gates import Gate
@@ -39,7 +40,8 @@ def cancel(db: Connection, task: int, *, actor: str, reason: str, if_version: in
     """Close a task; while it runs the request is remembered, and its settlement or next step closes it."""
     row = tasks.lock(db, task, if_version=if_version)
     if row.state is TaskState.running:
-        return claims.request_stop(db, task=task, why=StopReason.user, actor=actor, cancel=True) or row
+        asked_by = f"{actor}: {one_line(reason)}" if reason.strip() else actor
+        return claims.request_stop(db, task=task, why=StopReason.user, actor=asked_by, cancel=True) or row
     return close_task(db, row, actor=actor, reason=reason, gate_state=GateState.withdrawn)
 
 
@@ -101,7 +103,9 @@ def resume_pause(db: Connection, task: Task, pause: Pause, *, actor: str, reason
     return tasks.move(db, task, TaskEvent.resume_pause, actor=actor, reason=reason, question=Question(reason=why))
 
 
-def discard_from(db: Connection, task: Task, first: Entry, *, actor: str, reason: str) -> Task:
+def discard_from(
+    db: Connection, task: Task, first: Entry, *, actor: str, reason: str, guidance: str | None = None
+) -> Task:
     """Take a ledger row and every later one back: the head moves to before it, the items run again."""
     gone = ledger.discard(db, task=task.id, first=first.id, actor=actor, reason=reason)
     pause = pauses.latest(db, task.id)
@@ -114,7 +118,15 @@ def discard_from(db: Connection, task: Task, first: Entry, *, actor: str, reason
         TaskEvent.discard_item,
         actor=actor,
         reason=reason,
-        change=Change(context=1, head=first.parent, failures=0, losses=0, retries_set=True, next_kind=_kind(db, first)),
+        change=Change(
+            context=1,
+            head=first.parent,
+            failures=0,
+            losses=0,
+            retries_set=True,
+            next_kind=_kind(db, first),
+            guidance=guidance,
+        ),
     )
 
 
@@ -146,14 +158,11 @@ def _with_time_limit(db: Connection, task: Task, word: "Word") -> Change:
 
 
 def save_covered(db: Connection, task: Task, plan: Plan, *, cause: str, actor: str) -> Change:
-    """Save a revision that a reviewer's decision makes; that decision is its approval."""
+    """Save a revision that a reviewer's decision makes; it approves the plan, but no item that was never asked."""
     number = task.revision + 1
     plans.save(db, task=task.id, number=number, plan=plan, cause=cause, actor=actor, made_in=task.state)
     approvals.add(db, task=task.id, kind="plan", actor=actor, gate=task.gate_id, revision=number)
-    for item in plans.item_rows(plan):
-        approvals.add(
-            db, task=task.id, kind="item", actor=actor, gate=task.gate_id, item=item["item_id"], digest=item["digest"]
-        )
+    approvals.carry(db, task=task.id, revision=number, actor=actor, gate=task.gate_id)
     return Change(revision=number, context=1)
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from store.engine import Connection
-from store.rows import many
+from store.rows import many, said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,5 +39,5 @@ def live(db: Connection, task: int) -> list[Entry]:
 
 def discard(db: Connection, *, task: int, first: int, actor: str, reason: str) -> list[Entry]:
     """Discard a row and every later one; the caller moves the head to the first one's parent."""
-    rows = many(db, Entry, "discard_ledger", task=task, first=first, actor=actor, reason=reason)
+    rows = many(db, Entry, "discard_ledger", task=task, first=first, actor=actor, reason=said(reason))
     return sorted(rows, key=lambda entry: entry.id)

@@ -7,7 +7,7 @@ from uuid import UUID
 from statemachine.merges import MergeState
 from statemachine.refusals import LostRace
 from store.engine import Connection
-from store.rows import many, one
+from store.rows import many, one, said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ def mark_pushing(db: Connection, merge: UUID) -> Merge:
 
 def end(db: Connection, merge: UUID, state: MergeState, *, reason: str) -> Merge:
     """End a merge, once."""
-    return _there(one(db, Merge, "end_merge", merge=merge, state=state, reason=reason), merge)
+    return _there(one(db, Merge, "end_merge", merge=merge, state=state, reason=said(reason)), merge)
 
 
 def live(db: Connection, task: int) -> Merge | None:

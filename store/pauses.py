@@ -6,6 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from statemachine.pauses import PauseState
+from statemachine.plans import OperationKind
 from store.engine import Connection
 from store.rows import document, one
 from store.tasks import Task
@@ -44,7 +45,7 @@ def open_pause(
         item=item,
         head=task.head,
         tree=tree,
-        out_of_scope=document(list(paths)),
+        out_of_scope=document([_stored(seen) for seen in paths]),
     )
     assert opened is not None  # noqa: S101 - an INSERT … RETURNING gives its row or raises
     return opened
@@ -58,3 +59,20 @@ def latest(db: Connection, task: int) -> Pause | None:
 def end(db: Connection, task: int, state: PauseState, *, actor: str) -> Pause | None:
     """End the open pause of a task; none where there is none."""
     return one(db, Pause, "decide_pause", task=task, state=state, actor=actor)
+
+
+def seen_paths(pause: Pause) -> list[tuple[OperationKind, str]]:
+    """List what was done outside the scope, with every path as it is on disk; bytes that are no text as surrogates."""
+    return [(OperationKind(each["operation"]), _path(each)) for each in pause.out_of_scope]
+
+
+def _stored(seen: dict[str, str]) -> dict[str, str]:
+    """Escape a path that is no UTF-8 and keep its bytes beside it; a column cannot hold it as it is."""
+    raw = seen["path"].encode("utf-8", "surrogateescape")
+    path = raw.decode("utf-8", "backslashreplace")
+    return seen if path == seen["path"] else {**seen, "path": path, "bytes": raw.hex()}
+
+
+def _path(stored: dict[str, str]) -> str:
+    raw = stored.get("bytes")
+    return bytes.fromhex(raw).decode("utf-8", "surrogateescape") if raw else stored["path"]

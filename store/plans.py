@@ -61,7 +61,7 @@ def current(db: Connection, *, task: int, number: int) -> Revision:
 
 
 def save(db: Connection, *, task: int, number: int, plan: Plan, cause: str, actor: str, made_in: str) -> Revision:
-    """Save the next revision; two savers of the same number cannot both win (`stale_view`)."""
+    """Save the next revision; two savers of the same number cannot both win (`conflict`)."""
     saved = one(
         db,
         Revision,

@@ -39,7 +39,7 @@ def add(
     actor: str,
     policy: dict[str, Any] | None = None,
 ) -> Repository:
-    """Add a repository; its name and its source are each unique (`repository_exists`)."""
+    """Add a repository; its name and its source are each unique (`name_taken`, `already_added`)."""
     added = one(
         db,
         Repository,

@@ -16,6 +16,7 @@ Row = TypeVar("Row")
 
 # A document that came from outside is bounded where it is made; this only keeps one text from filling a column.
 _LONGEST_TEXT = 1_000_000
+_LONGEST_SAID = 4_000
 
 
 def one(db: AnyConnection[Any], row: type[Row], name: str, /, **values: object) -> Row | None:
@@ -35,6 +36,11 @@ def run(db: AnyConnection[Any], name: str, /, **values: object) -> int:
     return db.execute(statement(name), values).rowcount
 
 
+def said(text: str) -> str:
+    """Make a reason, a comment or a title from outside fit for a column, and of a length a person can read."""
+    return clean(text, _LONGEST_SAID)
+
+
 def document(value: object) -> Jsonb:
     """Make a JSON value fit for a jsonb column, whatever text an agent put into it."""
     return Jsonb(_storable(value))
@@ -51,7 +57,8 @@ def _storable(value: object) -> object:
 
 
 def _factory(row: type[Row]) -> Callable[[Cursor[Any]], Callable[[Sequence[Any]], Row]]:
-    words = _words(row)
+    kind: type = row
+    words = _words(kind)
 
     def maker(cursor: Cursor[Any]) -> Callable[[Sequence[Any]], Row]:
         names = [column.name for column in cursor.description or ()]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from statemachine.decisions import Facts
 from statemachine.gates import GateState
 from statemachine.pauses import PauseState
-from statemachine.plans import OperationKind, Plan, amend_with, granted, revision_problems, validate
+from statemachine.plans import Plan, amend_with, granted, revision_problems, validate
 from statemachine.refusals import LostRace, Refusal
 from statemachine.tasks import TaskEvent
 from statemachine.texts import one_line
@@ -25,7 +25,7 @@ def continue_in_scope(db: Connection, task: Task, asked: Gate, word: "Word") -> 
     """Keep an out-of-scope commit: with `amend`, by a revision that declares exactly its paths."""
     pause = _standing(db, task)
     plan = plans.current(db, task=task.id, number=task.revision).plan
-    wanted = amend_with(plan, pause.item_id, _seen(pause)) if word.amend else plan
+    wanted = amend_with(plan, pause.item_id, pauses.seen_paths(pause)) if word.amend else plan
     _check(db, task, pause, wanted, word)
     if task.owed_findings:
         raise _owed(db, task)
@@ -65,7 +65,7 @@ def _standing(db: Connection, task: Task) -> Pause:
 def _check(db: Connection, task: Task, pause: Pause, plan: Plan, word: "Word") -> None:
     """Refuse a revision that still misses a path, alters a done item, or whose rest does not fit the tree."""
     before = plans.current(db, task=task.id, number=pause.revision).plan
-    seen = _seen(pause)
+    seen = pauses.seen_paths(pause)
     item = plan.item(pause.item_id)
     missing = granted(item, seen) if item else ()
     wrong = revision_problems(before, plan, done_item_ids=pause.done, paused_item=pause.item_id, out_of_scope=seen)
@@ -79,10 +79,6 @@ def _check(db: Connection, task: Task, pause: Pause, plan: Plan, word: "Word") -
         )
     if word.tree is not None:
         validate(plan, word.tree, done=pause.done)
-
-
-def _seen(pause: Pause) -> list[tuple[OperationKind, str]]:
-    return [(OperationKind(each["operation"]), each["path"]) for each in pause.out_of_scope]
 
 
 def _owed(db: Connection, task: Task) -> Refusal:

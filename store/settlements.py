@@ -26,7 +26,7 @@ from store import pauses
 from store.engine import Connection
 from store.findings import NewFinding, insert
 from store.rows import one
-from store.tasks import Change, Ending, Question, Task, move
+from store.tasks import Change, Ending, Question, Task, get, lock, move
 
 # A workspace that is gone or not ours stays so: running the agent again would meet the same refusal.
 NO_RETRY = frozenset({"workspace_missing", "workspace_mismatch", "workspace_lost", "inventory_incomplete"})
@@ -83,6 +83,7 @@ class Rows:
     lease_epoch: int
     context: int
     stop_reason: StopReason | None
+    stop_by: str | None
     cancel_requested: bool
     owed_findings: int
     owed_pauses: int
@@ -90,6 +91,7 @@ class Rows:
     granted: int | None
     losses: int
     head: str
+    budget_spent: bool
     attempt_state: AttemptState
     kind: AttemptKind
     item_id: str | None
@@ -100,6 +102,12 @@ class Rows:
     policy_version: int
     losses_allowed: int
     item_retries: int
+
+    @property
+    def reason(self) -> StopReason | None:
+        """Name the first reason to stop; a budget that was spent before anything was started is one."""
+        never_started = self.attempt_state is AttemptState.pending and self.budget_spent
+        return self.first_reason or self.stop_reason or (StopReason.time_limit if never_started else None)
 
 
 def settle(db: Connection, report: Report, *, actor: str, believed: Rows | None = None) -> Settled:
@@ -115,17 +123,21 @@ def settle(db: Connection, report: Report, *, actor: str, believed: Rows | None 
     findings = (*report.findings, *_loss(rows, end))
     facts = _move_facts(rows, report, end, owes=bool(findings or rows.owed_findings))
     event = task_move(facts)
-    task = _write(db, rows, report, end=end, word=word, event=event, actor=actor)
+    why = _why(report, findings, f"{end} ({word})", event)
+    task = _write(db, rows, report, end=end, word=word, event=event, actor=actor, why=why)
     insert(db, task, findings, actor=actor, attempt=report.attempt, item=rows.item_id)
     if stores_pause(facts):
         pauses.open_pause(
             db, task, attempt=report.attempt, item=rows.item_id, tree=report.tree, paths=report.out_of_scope
         )
-    return Settled(attempt_state=end, word=word, event=event, task=task)
+    # Findings and pauses are counted on the task's row by their triggers.
+    now = get(db, task.id) if findings or stores_pause(facts) else task
+    return Settled(attempt_state=end, word=word, event=event, task=now)
 
 
 def read(db: Connection, report: Report) -> Rows:
     """Read what settlement weighs and hold the task's row; refuse a lease that is somebody else's."""
+    lock(db, report.task)
     rows = one(db, Rows, "settlement_facts", task=report.task, attempt=report.attempt)
     if rows is None or (rows.attempt_state in ACTIVE and rows.lease_epoch != report.epoch):
         raise LeaseLost(task=report.task, epoch=report.epoch)
@@ -133,7 +145,7 @@ def read(db: Connection, report: Report) -> Rows:
 
 
 def _write(
-    db: Connection, rows: Rows, report: Report, *, end: AttemptState, word: str, event: TaskEvent, actor: str
+    db: Connection, rows: Rows, report: Report, *, end: AttemptState, word: str, event: TaskEvent, actor: str, why: str
 ) -> Task:
     return move(
         db,
@@ -142,7 +154,7 @@ def _write(
         actor=actor,
         facts=Facts(task=rows.id, owed_findings=int(event is TaskEvent.raise_finding)),
         reason=word,
-        question=Question(reason=_why(report, end, word, event)),
+        question=Question(reason=why),
         change=_change(rows, report, end, event),
         ending=_ending(report, end, word),
         epoch=report.epoch,
@@ -154,7 +166,7 @@ def _end_facts(rows: Rows, report: Report) -> EndFacts:
     first = Isolation(rows.isolation_failure) if rows.isolation_failure else None
     return EndFacts(
         state=rows.attempt_state,
-        reason=rows.first_reason or rows.stop_reason,
+        reason=rows.reason,
         context_current=rows.attempt_context == rows.context,
         policy_current=rows.attempt_policy == rows.policy_version,
         isolation=first or report.isolation,
@@ -175,7 +187,7 @@ def _move_facts(rows: Rows, report: Report, end: AttemptState, *, owes: bool) ->
         kind=rows.kind,
         cancel_requested=rows.cancel_requested,
         finding=owes,
-        reason=rows.first_reason or rows.stop_reason,
+        reason=rows.reason,
         retry_left=retry_left(failures=failures, retries=retries) and report.failure_code not in NO_RETRY,
         out_of_scope=end is AttemptState.completed and bool(report.out_of_scope),
         draining=report.draining,
@@ -230,10 +242,10 @@ def _reason(word: str) -> StopReason | None:
     return next((reason for reason in StopReason if reason == word), None)
 
 
-def _why(report: Report, end: AttemptState, word: str, event: TaskEvent) -> str:
+def _why(report: Report, findings: tuple[NewFinding, ...], ended: str, event: TaskEvent) -> str:
     match event:
         case TaskEvent.raise_finding:
-            return "; ".join(finding.summary for finding in report.findings)[:_LONGEST_FAILURE] or "a finding is owed"
+            return "; ".join(finding.summary for finding in findings) or "a finding is owed"
         case TaskEvent.pause:
             return f"{len(report.out_of_scope)} path(s) outside the declared files were changed"
         case TaskEvent.hit_limit:
@@ -241,6 +253,4 @@ def _why(report: Report, end: AttemptState, word: str, event: TaskEvent) -> str:
         case TaskEvent.halt:
             return "stopped by a person"
         case _:
-            return clean(
-                f"the attempt ended as {end} ({word})" + (f": {report.failure}" if report.failure else ""), 500
-            )
+            return clean(f"the attempt ended as {ended}" + (f": {report.failure}" if report.failure else ""), 500)

@@ -10,9 +10,10 @@ from statemachine.decisions import Facts, decide
 from statemachine.plans import Plan, plan_to_document
 from statemachine.refusals import LeaseLost, LostRace, NotFound
 from statemachine.tasks import TaskEvent, TaskState
+from statemachine.texts import clean
 from store.engine import Connection
 from store.plans import item_rows
-from store.rows import document, many, one
+from store.rows import document, many, one, said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +137,12 @@ class Standing(Protocol):
     def owed_pauses(self) -> int:
         """Pauses it owes."""
 
+    @property
+    def stop_by(self) -> str | None:
+        """Who asked its run to stop, if somebody did."""
+
+
+LONGEST_GUIDANCE = 100_000
 
 UNCHANGED = Change()
 NO_ENDING = Ending()
@@ -160,7 +167,7 @@ def add(
         Task,
         "add_task",
         repository=repository,
-        title=plan.title,
+        title=said(plan.title),
         actor=actor,
         priority=priority,
         not_before=not_before,
@@ -251,10 +258,10 @@ def move(
         epoch=epoch,
         policy=policy,
         actor=actor,
-        reason=reason,
+        reason=said(_why(task, reason or question.reason, actor)),
         gate=uuid4() if step.gate else None,
         gate_kind=step.gate,
-        gate_reason=question.reason,
+        gate_reason=said(question.reason or reason),
         gate_subjects=document(list(question.subjects)),
     )
     if moved is None:
@@ -267,8 +274,16 @@ def owing(task: Standing) -> Facts:
     return Facts(task=task.id, owed_findings=task.owed_findings, owed_pauses=task.owed_pauses)
 
 
+def _why(task: Standing, reason: str, actor: str) -> str:
+    """Name who asked for the stop that this move clears: its line is the only place that keeps it."""
+    asked = f"asked by {task.stop_by}" if task.stop_by and task.stop_by != actor else ""
+    return ", ".join(part for part in (reason, asked) if part)
+
+
 def _plain(part: Change | Ending) -> dict[str, Any]:
     values = asdict(part)
+    if values.get("guidance"):
+        values["guidance"] = clean(values["guidance"], LONGEST_GUIDANCE)
     if "evidence" in values:
         values["evidence"] = document(values["evidence"])
     return values

@@ -2,13 +2,26 @@
 
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import TypedDict, Unpack
 from uuid import uuid4
 
 from workspace import proctree
 from workspace.processes import Exit, Held, Launch, Running, start
+
+
+class Changes(TypedDict, total=False):
+    """What a test may want otherwise."""
+
+    folder: Path
+    environment: Mapping[str, str]
+    output: Path
+    time_limit: timedelta
+    identity: tuple[int, int]
+
 
 MINUTE = timedelta(minutes=1)
 AT_ONCE = timedelta(milliseconds=50)
@@ -33,7 +46,7 @@ class Stage:
     def fifo(self) -> Path:
         return self.folder / "fifo"
 
-    def launch(self, *argv: str, **changes: object) -> Launch:
+    def launch(self, *argv: str, **changes: Unpack[Changes]) -> Launch:
         """Describe an agent that knows the pipe as $SAY and an interpreter as $PYTHON."""
         environment = {
             "PATH": os.environ["PATH"],
@@ -44,15 +57,15 @@ class Stage:
         plain = Launch(argv=argv, folder=self.tree, environment=environment, output=self.output)
         return replace(plain, **changes)
 
-    def start(self, *argv: str, **changes: object) -> Held:
+    def start(self, *argv: str, **changes: Unpack[Changes]) -> Held:
         """Start it, held."""
         return start(self.launch(*argv, **changes))
 
-    def shell(self, script: str, **changes: object) -> Held:
+    def shell(self, script: str, **changes: Unpack[Changes]) -> Held:
         """Start a shell script, held."""
         return self.start("sh", "-c", script, **changes)
 
-    def python(self, source: str, **changes: object) -> Held:
+    def python(self, source: str, **changes: Unpack[Changes]) -> Held:
         """Start a Python program, held."""
         return self.start(sys.executable, "-I", "-S", "-c", source, **changes)
 

@@ -3,8 +3,6 @@
 What needs no git gets made-up commit ids; `a_repository`, `a_commit` and `a_task_of` make the real thing.
 """
 
-# ruff: noqa: ANN401 - whatever a test says beyond the defaults is passed on to a typed verb or dataclass
-
 import os
 import subprocess
 from collections.abc import Mapping
@@ -22,7 +20,7 @@ from statemachine.gates import GateKind
 from statemachine.plans import ApprovalMode, Item, Operation, OperationKind, Plan
 from statemachine.settlement import Outcome
 from statemachine.tasks import TaskEvent
-from store import allocations, answers, attempts, claims, repositories, settlements, tasks, workers
+from store import allocations, answers, attempts, claims, merges, repositories, settlements, tasks, workers
 from store.answers import Word
 from store.attempts import Attempt
 from store.engine import Connection, Database
@@ -95,10 +93,10 @@ def a_result(root: Root, repository: Repository, files: Mapping[str, str | None]
     return commit
 
 
-def a_fetched_repository(database: Database, root: Root, folder: Path) -> Repository:
+def a_fetched_repository(database: Database, root: Root, folder: Path, **more: Any) -> Repository:
     """Register a person's repository, with a runner repository that holds its head."""
     source = sources.inspect_source(folder)
-    row = a_registered_repository(database, source=str(folder), object_format=source.object_format)
+    row = a_registered_repository(database, source=str(folder), object_format=source.object_format, **more)
     runner = runners.create(root, row.runner, source.object_format)
     runners.fetch(runner, source, sources.resolve(source, "HEAD"))
     return row
@@ -292,6 +290,18 @@ def an_approved_task(database: Database, task: Task | None = None, *, actor: str
     assert waiting.gate_id is not None
     with database.transaction() as db:
         return answers.approve(db, waiting.gate_id, Word(actor=actor)).task
+
+
+def a_merging_task(database: Database, **more: Any) -> Task:
+    """Walk a new task to where its merge is written down and not pushed yet."""
+    task = an_approved_task(database, **more)
+    with database.transaction() as db:
+        merging = tasks.move(db, task, TaskEvent.begin_merge, actor="rev")
+        plan = merges.Plan(
+            strategy="ff", target="/nowhere", branch=task.target, old_tip=None, head=task.head, commit=task.head
+        )
+        merges.begin(db, merge=uuid4(), task=task.id, plan=plan, actor="rev", host=HOST, lease=LEASE)
+    return merging
 
 
 def _moved(database: Database, task: Task, event: TaskEvent, *, reason: str, subjects: tuple[str, ...] = ()) -> Task:

@@ -79,11 +79,11 @@ def committed(person: Path, message: str = "more") -> str:
     return gits.git(person, "rev-parse", "HEAD")
 
 
-def link(target: str | bytes, place: Path) -> None:
+def link(target: str | bytes | Path, place: Path) -> None:
     """Make a link, with missing folders above it, replacing what is there."""
     place.parent.mkdir(parents=True, exist_ok=True)
     place.unlink(missing_ok=True)
-    os.symlink(target, place)
+    place.symlink_to(os.fsdecode(target))
 
 
 def repository(place: Path) -> Path:

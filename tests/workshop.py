@@ -1,5 +1,8 @@
 """A workshop: one real repository, one real root, one real database, and agents written on the spot."""
 
+import os
+import select
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -30,6 +33,8 @@ from workspace.commits import Identity
 from workspace.repositories import RunnerRepository
 from workspace.roots import Root, open_root
 
+ROOT = Path(__file__).parents[1]
+PATIENCE = timedelta(seconds=60)
 SETTINGS = WorkSettings(name="w1", poll=timedelta(milliseconds=50))
 
 
@@ -46,24 +51,50 @@ class Workshop:
     """Everything a run needs, and short words for what tests ask of it."""
 
     database: Database
+    url: str
     folder: Path
     root: Root
     repository: Path
     said: list[str] = field(default_factory=list)
 
+    @property
+    def config(self) -> Path:
+        place = self.folder / "config.toml"
+        place.touch()
+        return place
+
+    @property
+    def bell(self) -> Path:
+        return self.folder / "bell"
+
+    def heard(self) -> None:
+        """Wait until an agent rings; one that never does fails the test instead of holding it."""
+        reader = os.open(self.bell, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            rung, _, _ = select.select([reader], [], [], PATIENCE.total_seconds())
+        finally:
+            os.close(reader)
+        assert rung, "no agent rang"
+
     # ------------------------------------------------------------ doing
 
     def agent(self, script: str) -> str:
-        """Write an agent: Python text that runs in the work tree with `os`, `sys`, `item` and `turn` (from 1) at hand."""
+        """Write an agent: Python text run in the work tree.
+
+        At hand are `item`, `turn` (how often this item ran, from 1), `ring()`, which the test hears with
+        `heard()`, and `hold()`, which never returns.
+        """
         count = len(list(self.folder.glob("agent-*.py")))
         place = self.folder / f"agent-{count}.py"
         turns = self.folder / f"agent-{count}.turns"
         place.write_text(
-            "import os, subprocess, sys\n"
+            "import os, signal, subprocess, sys\n"
             "item = os.environ['TASKS_ITEM']\n"
             f"turns = open({str(turns)!r}, 'a+'); turns.write(item + '\\n'); turns.flush(); turns.seek(0)\n"
             "turn = turns.read().split().count(item)\n"
-            "turns.close()\n" + script,
+            "turns.close()\n"
+            f"def ring(): open({str(self.bell)!r}, 'w').close()\n"
+            "def hold(): signal.pause()\n" + script,
             encoding="utf-8",
         )
         return f"{sys.executable} {place}"
@@ -110,6 +141,23 @@ class Workshop:
             yield thread
         finally:
             thread.join()
+
+    @contextmanager
+    def serving(self) -> Iterator["subprocess.Popen[bytes]"]:
+        """Run a worker as a process of its own, by the command people use."""
+        environment = {
+            **os.environ,
+            "TASKS_DATABASE_URL": self.url,
+            "TASKS_ROOT": str(self.root.path),
+            "TASKS_CONFIG": str(self.config),
+        }
+        command = [sys.executable, "-m", "cli.main", "work"]
+        with subprocess.Popen(command, env=environment, cwd=ROOT, stdout=sys.stderr) as process:
+            try:
+                yield process
+            finally:
+                process.poll() is None and process.terminate()
+                process.wait()
 
     def approve(self, task: Task, **word: Any) -> Task:
         """Answer the task's gate with yes, and let the refs follow."""
@@ -200,7 +248,8 @@ def _format(place: Path) -> str:
     return "sha256" if "sha256" in (place / "config").read_text(encoding="utf-8") else "sha1"
 
 
-def a_workshop(database: Database, folder: Path, files: dict[str, str] | None = None) -> Workshop:
+def a_workshop(database: Database, url: str, folder: Path, files: dict[str, str] | None = None) -> Workshop:
     """Open a workshop in an empty folder."""
+    os.mkfifo(folder / "bell")
     repository = a_repository(folder, files=files or {"a.txt": "a\n", "src/x.py": "x = 1\n", ".gitignore": "*.log\n"})
-    return Workshop(database=database, folder=folder, root=open_root(folder / "root"), repository=repository)
+    return Workshop(database=database, url=url, folder=folder, root=open_root(folder / "root"), repository=repository)

@@ -30,7 +30,7 @@ class TooDeepError(OSError):
 class Folders:
     """Open folders beneath one descriptor; the way to the last one stays open for its neighbours.
 
-    A folder its owner locked is made accessible through its descriptor, and gets its mode back on `close`.
+    A folder its owner locked is made accessible and gets its mode back on `close`; `unlocked` holds the modes of these.
     """
 
     def __init__(self, tree: int) -> None:
@@ -38,6 +38,7 @@ class Folders:
         self._device = os.fstat(tree).st_dev
         self._way: list[tuple[str, int]] = []
         self._locked: list[tuple[int, int]] = []
+        self.unlocked: dict[str, int] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -93,6 +94,7 @@ class Folders:
         chmod_at(self._last, part, mode | _ENTER)
         descriptor = os.open(raw(part), FOLDER, dir_fd=self._last)
         self._locked.append((os.dup(descriptor), mode))
+        self.unlocked["/".join([*(name for name, _ in self._way), part])] = mode
         return descriptor
 
 

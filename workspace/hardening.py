@@ -8,6 +8,7 @@ _SETTINGS: Final = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.attributesFile=/dev/null",
+    "core.commitGraph=false",  # a source's may lie about which commits there are
     "core.excludesFile=/dev/null",
     "core.protectHFS=true",
     "core.protectNTFS=true",

@@ -161,13 +161,13 @@ def _manifest(request: Request, spool: Path, *, keep: bool) -> manifests.Manifes
         with descriptors.accessible(request.tree.folder) as tree:
             seen, complete = _look(request, tree, Room(spool, keep), bounds)
             changes = _changes(request, tree, seen) if complete else None
-        difference = gitdirs.compare(request.tree.folder, request.tree.baseline)
-        moved = links.after(
-            request.tree.folder,
-            request.before_links,
-            object_format=request.repo.object_format,
-            check=bounds.check,
-        )
+            difference = gitdirs.compare(request.tree.folder, request.tree.baseline)
+            moved = links.after(
+                request.tree.folder,
+                request.before_links,
+                object_format=request.repo.object_format,
+                check=bounds.check,
+            )
         identity = _identity(spool)
     bounds.check()
     manifest = {
@@ -203,7 +203,7 @@ def _look(request: Request, tree: int, room: Room, bounds: Bounds) -> tuple[Sigh
             Rounds(walk, rules, seen, request.limits, request.deadline).run()
         except TooManyChangesError:
             return seen, False
-        walk.finish()
+        seen.unlocked(walk.finish())
     return seen, True
 
 

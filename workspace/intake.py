@@ -20,7 +20,7 @@ PREFIX: Final = "quarantine-"
 
 # Blemishes of old commits that harm nobody; a person's history is not refused for them.
 _BLEMISHES: Final = """
-    badDate badEmail badName badTimezone missingEmail missingNameBeforeEmail missingSpaceBeforeDate
+    badDate badDateOverflow badEmail badName badTimezone missingEmail missingNameBeforeEmail missingSpaceBeforeDate
     missingSpaceBeforeEmail missingTaggerEntry multipleAuthors zeroPaddedDate zeroPaddedFilemode
 """
 BLEMISHES: Final = frozenset(_BLEMISHES.split())

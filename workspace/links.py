@@ -1,6 +1,7 @@
 """Declared links: where they lead before an agent runs, and what is different there after it."""
 
 import contextlib
+import errno
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from workspace.walks import InspectionFailed, told
 
 MOST_ENTRIES: Final = 20_000
 MOST_BYTES: Final = 4 << 30
+_NOTHING: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
 _REFUSED: Final = {"through_link": "through_link", "outside": "out_of_root_link", "metadata": "out_of_root_link"}
 
 
@@ -75,7 +77,10 @@ def after(
 
 def traverses(folders: Folders, path: str, target: str) -> bool:
     """Tell whether a link's way to its target goes through another link, or nothing proves that it does not."""
-    return _follow(folders, path.rpartition("/")[0], target)[0] not in {"present", "absent"}
+    try:
+        return _follow(folders, path.rpartition("/")[0], target)[0] not in {"present", "absent"}
+    except OSError:
+        return True
 
 
 @contextlib.contextmanager
@@ -187,8 +192,10 @@ def _step(folders: Folders, folder: str, part: str) -> str:
         return "metadata"
     try:
         kind = lists.kind_of(os.lstat(raw(part), dir_fd=folders.open(folder)).st_mode)
-    except (FileNotFoundError, NotADirectoryError):
-        return "absent"
     except OtherDeviceError:
         return "outside"
+    except OSError as error:
+        if error.errno in _NOTHING:
+            return "absent"
+        raise
     return {"folder": "folder", "link": "through_link"}.get(kind, "file")

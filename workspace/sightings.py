@@ -2,6 +2,7 @@
 
 import stat
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -12,7 +13,6 @@ from workspace.trees import Base, Side
 from workspace.walks import InspectionFailed
 
 _SET_ID: Final = stat.S_ISUID | stat.S_ISGID
-_OWNER_LOOKS: Final = {"folder": stat.S_IRWXU, "file": stat.S_IRUSR}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +114,10 @@ class Sightings:
             self.now[path] = trees.UNREADABLE
         self.notes["extended attributes"] += found["attributed"]
 
+    def unlocked(self, modes: Mapping[str, int]) -> None:
+        """Take entries that could only be looked at because their owner may."""
+        self.notes["locked by mode"] += [f"{path} ({stat.S_IMODE(mode):04o})" for path, mode in modes.items()]
+
     def settle(self) -> None:
         """Say of folders that stayed closed what they are; refuse a tree in which a listed folder was not there."""
         for folder in sorted(self.promised - self.opened - self.closed.keys()):
@@ -182,9 +186,8 @@ class Sightings:
     def _note(self, seen: Seen) -> None:
         if seen.kind == "file" and seen.mode & _SET_ID:
             self.notes["set-id bits"].append(seen.path)
-        needed = _OWNER_LOOKS.get(seen.kind, 0)
-        if seen.mode & needed != needed:
-            self.notes["locked by mode"].append(f"{seen.path} ({stat.S_IMODE(seen.mode):04o})")
+        if seen.kind == "file" and not seen.mode & stat.S_IRUSR:
+            self.unlocked({seen.path: seen.mode})
 
 
 def _unread(kind: str, mode: int, size: int, target: str | None) -> Side:

@@ -23,8 +23,8 @@ import sys
 import time
 from pathlib import Path
 
-if not __package__:  # run by its path, where the isolated interpreter does not look for siblings
-    sys.path.append(str(Path(__file__).resolve().parents[1]))
+if not __package__:  # run by its path: its own siblings, not those of another copy that is installed
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from workspace import proctree
 from workspace.channel import Channel, Message
@@ -74,6 +74,8 @@ class Supervisor:
 
     def _ask_to_end(self, grace: float) -> bool:
         """Ask twice: a shell between fork and exec loses the signal, and an agent may start more while it ends."""
+        if self._reap():
+            return True
         deadline = time.monotonic() + grace
         self._signal(signal.SIGTERM, signal.SIGCONT)
         while self.status is None and not self._reap() and (left := deadline - time.monotonic()) > 0:
@@ -166,8 +168,9 @@ class Supervisor:
 
 def _prepare() -> tuple[int, bool]:
     """Make this process hard to end by accident and impossible to read for its agent; return the wake-up pipe."""
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE, signal.SIGUSR1):
-        signal.signal(number, signal.SIG_IGN)
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}:
+        with contextlib.suppress(OSError, ValueError):  # a few belong to the threads library
+            signal.signal(number, signal.SIG_IGN)
     read, write = os.pipe()
     os.set_blocking(write, False)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)

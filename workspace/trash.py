@@ -83,7 +83,7 @@ class _Emptying:
             os.rmdir(name, dir_fd=folder)
             return
         if folder == self.container:
-            self.waiting.append((name, path))
+            self.waiting.append((name, ""))  # a workspace that was thrown here; its content is told by its own paths
             return
         _make_accessible(folder, name)
         fresh = uuid4().hex

@@ -48,10 +48,12 @@ class Walker:
             self.reader.read(folder, state, entries)
         return self.reader.take()
 
-    def finish(self) -> int:
-        """Seal the pack and give locked folders their modes back."""
+    def finish(self) -> dict[str, int]:
+        """Seal the pack and give locked folders their modes back; return those."""
         self.folders.close()
-        return self.reader.pack.finish() if self.reader.pack else 0
+        if self.reader.pack:
+            self.reader.pack.finish()
+        return self.folders.unlocked
 
 
 def answer(walker: Walker, order: list[Any]) -> dict[str, Any]:

@@ -127,11 +127,12 @@ class Walk:
                 for key, _ in selector.select(_GLANCE):
                     yield from _hear(key.data, jobs)
 
-    def finish(self) -> int:
-        """Seal the packs, give locked folders their modes back, and return how many blobs were kept."""
+    def finish(self) -> dict[str, int]:
+        """Seal the packs, give locked folders their modes back, and return these."""
         for helper in self._helpers:
             _give(helper, deque([("finish",)]))
-        return sum(kept for _, kept in self.run(deque()))
+        # Two helpers may have found the same folder locked; both saw the mode its owner gave it.
+        return {path: mode for _, unlocked in self.run(deque()) for path, mode in unlocked.items()}
 
     def _busy(self, jobs: deque[Job]) -> bool:
         for helper in self._helpers:

@@ -20,8 +20,8 @@ WITH candidate AS MATERIALIZED (
   WHERE task.id = candidate.id AND task.state = 'queued' AND NOT candidate.exhausted
   RETURNING task.*
 ), line AS (
-  INSERT INTO task_event (task_id, seq, event, source, dest, epoch, actor)
-  SELECT id, seq, 'claim', 'queued', state, lease_epoch, %(actor)s FROM claimed
+  INSERT INTO task_event (task_id, seq, event, source, dest, epoch, actor, at)
+  SELECT id, seq, 'claim', 'queued', state, lease_epoch, %(actor)s, clock_timestamp() FROM claimed
 )
 SELECT * FROM claimed
 UNION ALL

@@ -10,7 +10,8 @@ WITH held AS (
     AND repository.id = task.repository_id
     AND (task.budget IS NULL OR task.spent + (clock_timestamp() - task.running_since) < task.budget)
     AND EXISTS (SELECT FROM allocation WHERE id = %(allocation)s AND task_id = task.id AND state = 'ready'
-                  AND generation = %(generation)s AND executor = attempt.executor AND base = attempt.base)
+                  AND generation = %(generation)s AND executor = attempt.executor AND base = attempt.base
+                  AND epoch = attempt.epoch)
   RETURNING task.*
 ), launched AS (
   UPDATE attempt SET state = 'running', started_at = clock_timestamp(), allocation_id = %(allocation)s,

@@ -33,8 +33,9 @@ WITH moved AS (
          OR EXISTS (SELECT FROM repository WHERE id = task.repository_id AND policy_version = %(policy)s))
   RETURNING *
 ), line AS (
-  INSERT INTO task_event (task_id, seq, event, source, dest, epoch, actor, attempt_id, reason)
-  SELECT id, seq, %(event)s, %(source)s, state, lease_epoch, %(actor)s, %(attempt)s, %(reason)s FROM moved
+  INSERT INTO task_event (task_id, seq, event, source, dest, epoch, actor, at, attempt_id, reason)
+  SELECT id, seq, %(event)s, %(source)s, state, lease_epoch, %(actor)s, clock_timestamp(), %(attempt)s, %(reason)s
+  FROM moved
 ), opened AS (
   INSERT INTO gate (id, task_id, kind, reason, subjects, head)
   SELECT gate_id, id, %(gate_kind)s, %(gate_reason)s, %(gate_subjects)s, head FROM moved WHERE gate_id IS NOT NULL

@@ -3,7 +3,7 @@ WITH asked AS (
   UPDATE task SET
     version = version + 1,
     stop_reason = coalesce(stop_reason, %(why)s),
-    stop_by = coalesce(stop_by, %(actor)s),
+    stop_by = CASE WHEN %(cancel)s AND NOT cancel_requested THEN %(actor)s ELSE coalesce(stop_by, %(actor)s) END,
     cancel_requested = cancel_requested OR %(cancel)s
   WHERE id = %(task)s AND state = 'running' AND (%(epoch)s::int IS NULL OR lease_epoch = %(epoch)s)
   RETURNING *

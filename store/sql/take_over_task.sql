@@ -10,8 +10,8 @@ WITH taken AS (
     AND (lease_expires < clock_timestamp() OR %(proven_dead)s)
   RETURNING *
 ), line AS (
-  INSERT INTO task_event (task_id, seq, event, source, dest, epoch, actor, reason)
-  SELECT id, seq, 'take_over', 'running', state, lease_epoch, %(actor)s, %(reason)s FROM taken
+  INSERT INTO task_event (task_id, seq, event, source, dest, epoch, actor, at, reason)
+  SELECT id, seq, 'take_over', 'running', state, lease_epoch, %(actor)s, clock_timestamp(), %(reason)s FROM taken
 ), followed AS (
   UPDATE attempt SET epoch = taken.lease_epoch
   FROM taken WHERE attempt.task_id = taken.id AND attempt.state IN ('pending', 'running')

@@ -1,7 +1,5 @@
 """Whether a JSON document is exactly what its type in `cli.schemas` says: all its keys, no other, each of its type."""
 
-# ruff: noqa: ANN401 - types and JSON are what they are
-
 from collections.abc import Iterator
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddict

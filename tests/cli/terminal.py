@@ -27,12 +27,12 @@ class Done:
     err: str
 
     @property
-    def json(self) -> Any:  # noqa: ANN401 - JSON
+    def json(self) -> Any:
         """Read the one document on stdout."""
         return json.loads(self.out)
 
     @property
-    def error(self) -> Any:  # noqa: ANN401 - JSON
+    def error(self) -> Any:
         """Read the error on stderr."""
         return json.loads(self.err)["error"]
 
@@ -77,12 +77,13 @@ class Terminal:
         )
         return Done(code=ran.returncode, out=ran.stdout, err=ran.stderr)
 
-    def on_a_screen(self, *arguments: object) -> str:
+    def on_a_screen(self, *arguments: object, environment: Mapping[str, str] | None = None) -> str:
         """Run one command line on a terminal and give what it would show."""
         ours, theirs = pty.openpty()
+        screen = {"TERM": "xterm", "COLUMNS": "200", **(environment or {})}
         with subprocess.Popen(
             [sys.executable, "-m", "cli.main", *map(str, arguments)],
-            env={**os.environ, **self.environment, "PYTHONPATH": str(REPOSITORY), "TERM": "xterm", "COLUMNS": "200"},
+            env={**os.environ, **self.environment, "PYTHONPATH": str(REPOSITORY), **screen},
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,

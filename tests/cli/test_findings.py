@@ -1,16 +1,27 @@
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from cli.schemas import FindingDocument
+from statemachine.attempts import StopReason
 from statemachine.findings import FindingKind
 from statemachine.gates import GateKind
-from store import claims, tasks as rows
+from store import claims
+from store import tasks as rows
 from store.engine import Database
 from store.tasks import Task
 from tests import factories
 from tests.cli.conformity import conforms
 from tests.cli.terminal import Terminal
+
+WALKS: dict[str, Callable[[Database], Task]] = {
+    "queued": factories.a_task,
+    "running": factories.a_running_task,
+    "in_review": lambda database: factories.a_task_at_gate(database, GateKind.review),
+    "approved": factories.an_approved_task,
+    "needs_human": lambda database: factories.a_task_at_gate(database, GateKind.failure),
+}
 
 
 @pytest.fixture
@@ -27,7 +38,7 @@ def owed_by(database: Database, task: Task) -> int:
 @pytest.mark.case("C03")
 def test_a_finding_is_shown_with_its_evidence_quoted(database: Database, tasks: Terminal) -> None:
     evil = "link\x1b[2J\u202e"
-    found = factories.a_finding(f"P1 made {evil}", evidence={"paths": [evil], "more": list(range(300))})
+    found = factories.a_finding(f"P1 made {evil}", evidence={"paths": [evil], "everything": list(range(300))})
     factories.a_task_at_gate(database, GateKind.finding, findings=(found,))
     (listed,) = tasks("finding", "list", "--json").json
 
@@ -61,16 +72,9 @@ def test_without_findings_the_list_says_so(tasks: Terminal) -> None:
 
 
 @pytest.mark.case("F14")
-@pytest.mark.parametrize("state", ["queued", "running", "in_review", "approved", "needs_human"])
+@pytest.mark.parametrize("state", WALKS)
 def test_a_persons_finding_stops_a_task_wherever_it_rests(database: Database, tasks: Terminal, state: str) -> None:
-    walks = {
-        "queued": factories.a_task,
-        "running": factories.a_running_task,
-        "in_review": lambda at: factories.a_task_at_gate(at, GateKind.review),
-        "approved": factories.an_approved_task,
-        "needs_human": lambda at: factories.a_task_at_gate(at, GateKind.failure),
-    }
-    task = walks[state](database)
+    task = WALKS[state](database)
     assert task.state == state
 
     done = tasks("finding", "add", task.id, "--summary", "no authentication", "--json")
@@ -159,14 +163,14 @@ def test_what_nobody_may_wave_through_cannot_be_permitted(database: Database, ta
 
 
 @pytest.mark.case("F18")
-@pytest.mark.parametrize("with_attempt", [True, False])
+@pytest.mark.parametrize("about", ["the work", "the task"])
 def test_a_finding_whose_acceptance_has_consequences_is_accepted_at_the_gate(
-    database: Database, tasks: Terminal, with_attempt: bool
+    database: Database, tasks: Terminal, about: str
 ) -> None:
     task = factories.a_task_at_gate(database, GateKind.review)
     attempt = tasks("show", task.id, "--json").json["attempts"][0]["id"]
-    about = ["--attempt", attempt] if with_attempt else []
-    finding = tasks("finding", "add", task.id, "--summary", "odd", *about, "--json").json["id"]
+    named = ["--attempt", attempt] if about == "the work" else []
+    finding = tasks("finding", "add", task.id, "--summary", "odd", *named, "--json").json["id"]
 
     done = tasks("finding", "accept", finding, "--reason", "it is", "--json")
 
@@ -185,7 +189,7 @@ def test_a_finding_about_work_that_was_never_kept_is_accepted_by_itself(database
 
 @pytest.mark.case("A08")
 def test_reading_and_finding_add_work_while_a_task_merges(database: Database, tasks: Terminal) -> None:
-    task = a_merging_task(database)
+    task = factories.a_merging_task(database)
 
     refused = [tasks(*line, task.id, "--json") for line in (["retry"], ["cancel"], ["gate", "approve"])]
     added = tasks("finding", "add", task.id, "--summary", "wait", "--json")
@@ -194,21 +198,7 @@ def test_reading_and_finding_add_work_while_a_task_merges(database: Database, ta
     assert (added.code, added.json["state"]) == (0, "open")
     assert tasks("show", task.id, "--json").json["state"] == "merging"
     with database.connection() as db:
-        assert claims.request_stop(db, task=task.id, why=factories.StopReason.user, actor="x") is None
-
-
-def a_merging_task(database: Database) -> Task:
-    from uuid import uuid4
-
-    from statemachine.tasks import TaskEvent
-    from store import merges
-
-    task = factories.an_approved_task(database)
-    with database.transaction() as db:
-        merging = rows.move(db, task, TaskEvent.begin_merge, actor="rev")
-        plan = merges.Plan(strategy="ff", target="/t", branch="main", old_tip=None, head=task.head, commit=task.head)
-        merges.begin(db, merge=uuid4(), task=task.id, plan=plan, actor="rev", host="h", lease=factories.LEASE)
-    return merging
+        assert claims.request_stop(db, task=task.id, why=StopReason.user, actor="x") is None
 
 
 def test_every_kind_that_can_be_permitted_says_so_in_json(database: Database, tasks: Terminal) -> None:

@@ -69,7 +69,7 @@ def test_an_empty_list_says_that_nothing_waits(tasks: Terminal) -> None:
 @pytest.mark.parametrize(
     ("kind", "approving", "rejecting"),
     [
-        (GateKind.finding, "--dismiss-all --reason TEXT", ""),
+        (GateKind.finding, "--accept 1 --reason TEXT", ""),
         (GateKind.limit, "--budget 1h", ""),
         (GateKind.failure, "", ""),
         (GateKind.scope, "--amend", " --cancel"),
@@ -94,6 +94,22 @@ def test_the_page_says_what_each_answer_does_and_what_to_type(
     assert document["kind"] == kind
     assert document["approve"][0]["command"] == f"tasks gate approve {task.id} {approving}".strip()
     assert document["task_document"]["id"] == task.id
+
+
+def test_the_page_of_a_finding_gate_offers_every_answer_that_is_possible(database: Database, tasks: Terminal) -> None:
+    finished = factories.a_task_at_gate(database, GateKind.review)
+    tasks("finding", "add", finished.id, "--summary", "odd")
+    begun = factories.a_task_at_gate(database, GateKind.finding)
+
+    of_finished = tasks("gate", "show", finished.id, "--json").json["approve"]
+    of_begun = tasks("gate", "show", begun.id, "--json").json["approve"]
+
+    assert [each["event"] for each in of_finished] == ["request_changes", "retry", "accept_result", "request_changes"]
+    assert [each["event"] for each in of_begun] == ["retry", "retry", "request_changes"]
+    assert of_begun[1]["command"] == f"tasks gate approve {begun.id} --dismiss-all --reason TEXT --permit"
+    for each in (*of_finished, *of_begun):
+        command = each["command"].replace("TEXT", "text").split()[1:]
+        assert tasks(*command, "--if-version", "1", "--json").error["code"] == "stale_view"
 
 
 @pytest.mark.case("C03")

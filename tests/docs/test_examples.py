@@ -6,14 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from workspace.prompts import Declared
+from workspace.prompts import prompt as write
+
 HOUSE = Path(__file__).parents[2]
 
 
 def test_the_smallest_agent_edits_what_it_was_told_to(tmp_path: Path) -> None:
     prompt = tmp_path / "prompt.md"
-    prompt.write_text(
-        "Do not edit more.\n\n- edit: `README.md`\n- add: docs/new.md\n- delete: old.md\n- edit: src/**\n"
-    )
+    operations: list[Declared] = [("edit", "README.md", None), ("add", "docs/new.md", None), ("delete", "old.md", None)]
+    operations += [("edit", "src/", None), ("add", "src/**", None), ("rename", "new.md", "old.md")]
+    prompt.write_text(write(title="Say more", intent="- edit\n- add tests\n", operations=operations, checks=["pytest"]))
     tree = tmp_path / "tree"
     tree.mkdir()
     (tree / "README.md").write_text("first\n")

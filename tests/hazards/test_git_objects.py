@@ -10,7 +10,6 @@ import pytest
 from statemachine.refusals import Refusal
 from tests import gits
 from workspace import exports, refs, repositories, sources
-from workspace.repositories import RunnerRepository
 from workspace.roots import open_root
 
 
@@ -150,12 +149,9 @@ def test_a_lying_commit_graph_of_a_source_hides_no_commit(tmp_path: Path) -> Non
     content[-60:-20] = os.urandom(40)
     graph.write_bytes(content)
 
-    try:
-        repo, base = gits.runner(tmp_path, source)
-    except Refusal as refusal:
-        assert refusal.code == "source_corrupt"  # noqa: PT017 - either answer is right, a hole is not
-    else:
-        assert len(gits.git(repo.path, "rev-list", "--objects", base).split("\n")) == 9
+    repo, base = gits.runner(tmp_path, source)
+
+    assert len(gits.git(repo.path, "rev-list", "--objects", base).split("\n")) == 9
 
 
 @pytest.mark.hazard("H64")
@@ -197,7 +193,7 @@ def test_no_merge_rule_of_the_tree_has_a_say_in_a_diff(tmp_path: Path) -> None:
 
 
 def test_what_is_fetched_is_owner_only_and_read_only(tmp_path: Path) -> None:
-    repo: RunnerRepository = gits.runner(tmp_path, gits.person(tmp_path / "source"))[0]
+    repo, _ = gits.runner(tmp_path, gits.person(tmp_path / "source"))
 
     packs = list((repo.objects / "pack").iterdir())
     assert {path.suffix for path in packs} == {".pack", ".idx"}

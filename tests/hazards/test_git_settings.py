@@ -1,12 +1,16 @@
 """Hostile settings, hooks and environments: none runs a program or moves a byte of what the product does with git."""
 
 import os
+import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
 import pytest
+from _pytest.mark import ParameterSet
 
+from statemachine.refusals import Refusal
 from tests import gits
 from workspace import commits, exports, git, messages, refs, repositories, sources
 from workspace.commits import Identity
@@ -20,23 +24,25 @@ FILES: dict[str, str | bytes] = {
 }
 WORK: dict[bytes, gits.Content | None] = {b"a.txt": ("100644", b"two\r\n"), b"n.bin": ("100755", b"\0"), b"d/c": None}
 EVERY_HOOK = (
-    "applypatch-msg commit-msg fsmonitor-watchman post-applypatch post-checkout post-commit post-index-change post-merge"
-    " post-receive post-rewrite post-update pre-applypatch pre-auto-gc pre-commit pre-merge-commit pre-push pre-rebase"
-    " pre-receive prepare-commit-msg proc-receive push-to-checkout reference-transaction sendemail-validate update"
+    "applypatch-msg commit-msg fsmonitor-watchman post-applypatch post-checkout post-commit post-index-change"
+    " post-merge post-receive post-rewrite post-update pre-applypatch pre-auto-gc pre-commit pre-merge-commit pre-push"
+    " pre-rebase pre-receive prepare-commit-msg proc-receive push-to-checkout reference-transaction"
+    " sendemail-validate update"
 )
 
 
-def everything(folder: Path, source: Path) -> dict[str, str | bytes]:
+def everything(folder: Path, source: Path, meddle: Callable[[Path], object] = Path.stat) -> dict[str, str | bytes]:
     """Do all the product ever does with git short of a merge, and return what came of it."""
     repo, base = gits.runner(folder, source)
+    meddle(repo.path)
     conversions = sources.converting_paths(repo, base)
     judgement = gits.judge(repo, base, WORK, folder / "spool")
-    facts = {"title": "Title", "intent": "", "task": 1, "item": "P1", "revision": 1}
+    said = messages.message(title="Title", intent="", task=1, item="P1", revision=1, attempt=ATTEMPT)
     made = commits.commit(
         repo,
         judgement,
         parent=base,
-        message=messages.message(attempt=ATTEMPT, **facts),  # type: ignore[arg-type]
+        message=said,
         author=Identity(),
         date=gits.WHEN,
         attempt=ATTEMPT,
@@ -58,20 +64,35 @@ def everything(folder: Path, source: Path) -> dict[str, str | bytes]:
     }
 
 
-@pytest.fixture
-def source(tmp_path: Path) -> Path:
-    return gits.person(tmp_path / "source", FILES)
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """A person's repository, what comes of it while nothing is hostile, and where a proof would appear."""
+
+    folder: Path
+    source: Path
+    clean: dict[str, str | bytes]
+
+    @property
+    def proof(self) -> Path:
+        return self.folder / "proof"
+
+    def stays(self, meddle: Callable[[Path], object] = Path.stat) -> None:
+        """Do everything again and find that nothing ran and nothing is different."""
+        assert everything(self.folder / "hostile", self.source, meddle) == self.clean
+        assert not self.proof.exists()
+
+
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Ground:
+    folder = tmp_path_factory.mktemp("pristine")
+    source = gits.person(folder / "source", FILES)
+    return Ground(folder, source, everything(folder / "clean", source))
 
 
 @pytest.fixture
-def clean(tmp_path: Path, source: Path) -> dict[str, str | bytes]:
-    """Do everything once while nothing is hostile."""
-    return everything(tmp_path / "clean", source)
-
-
-@pytest.fixture
-def proof(tmp_path: Path) -> Path:
-    return tmp_path / "proof"
+def ground(pristine: Ground, tmp_path: Path) -> Ground:
+    source = shutil.copytree(pristine.source, tmp_path / "source", symlinks=True)
+    return Ground(tmp_path, source, pristine.clean)
 
 
 def program(proof: Path) -> Path:
@@ -82,7 +103,7 @@ def program(proof: Path) -> Path:
     return place
 
 
-def _hazard(identity: str, *settings: str) -> object:
+def _hazard(identity: str, *settings: str) -> ParameterSet:
     return pytest.param(settings, id=f"{identity} {settings[0].split('=')[0]}", marks=pytest.mark.hazard(identity))
 
 
@@ -109,9 +130,7 @@ SETTINGS = [
     _hazard("H110", "diff.noprefix=true", "diff.mnemonicPrefix=true", "color.ui=always", "core.quotePath=false"),
     _hazard("H110", "core.abbrev=4", "diff.renames=copies", "diff.algorithm=patience", "diff.context=0"),
     _hazard("H110", "format.attach=x", "format.signOff=true", "format.coverLetter=true", "format.numbered=true"),
-    _hazard(
-        "H110", "diff.suppressBlankEmpty=true", "diff.ignoreSubmodules=all", "diff.wordRegex=.", "format.from=true"
-    ),
+    _hazard("H110", "diff.suppressBlankEmpty=true", "diff.ignoreSubmodules=all", "format.from=true"),
     _hazard("H110", "core.sharedRepository=world", "core.compression=0", "core.logAllRefUpdates=false"),
     _hazard("H110", "safe.directory=*", "protocol.allow=always", "url.ext::sh.insteadOf=/", "core.ignoreCase=true"),
 ]
@@ -135,208 +154,183 @@ def written_out(settings: tuple[str, ...], proof: Path) -> list[tuple[str, str]]
 
 
 @pytest.mark.case("K10")
-@pytest.mark.parametrize("settings", SETTINGS)
-def test_a_setting_of_the_user_changes_nothing(
-    tmp_path: Path,
-    source: Path,
-    proof: Path,
-    clean: dict[str, str | bytes],
-    monkeypatch: pytest.MonkeyPatch,
-    settings: tuple[str, ...],
-) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for key, value in written_out(settings, proof):
-        gits.git(tmp_path, "config", "--file", str(tmp_path / ".gitconfig"), "--add", key, value)
+@pytest.mark.hazard("H110")
+def test_the_settings_of_the_user_change_nothing(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(ground.folder))
+    every = tuple(setting for group in SETTINGS for setting in group.values[0])
+    for key, value in written_out(every, ground.proof):
+        gits.git(ground.folder, "config", "--file", str(ground.folder / ".gitconfig"), "--add", key, value)
 
-    assert everything(tmp_path / "hostile", source) == clean
-    assert not proof.exists()
+    ground.stays()
 
 
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_a_setting_of_the_source_changes_nothing_and_the_source_stays_as_it_was(
-    tmp_path: Path, source: Path, proof: Path, clean: dict[str, str | bytes], settings: tuple[str, ...]
+    ground: Ground, settings: tuple[str, ...]
 ) -> None:
-    for key, value in written_out(settings, proof):
-        gits.git(tmp_path, "config", "--file", str(source / ".git" / "config"), "--add", key, value)
-    (source / ".git" / "info" / "attributes").write_text("* filter=lfs diff=lfs merge=lfs\n")
-    before = gits.snapshot(source)
+    for key, value in written_out(settings, ground.proof):
+        gits.git(ground.folder, "config", "--file", str(ground.source / ".git" / "config"), "--add", key, value)
+    (ground.source / ".git" / "info" / "attributes").write_text("* filter=lfs diff=lfs merge=lfs\n")
+    before = gits.snapshot(ground.source)
 
-    assert everything(tmp_path / "hostile", source) == clean
-    assert not proof.exists()
-    assert gits.snapshot(source) == before
+    ground.stays()
+    assert gits.snapshot(ground.source) == before
 
 
 @pytest.mark.hazard("H08")
-def test_an_included_or_a_worktrees_own_config_changes_nothing(
-    tmp_path: Path, source: Path, proof: Path, clean: dict[str, str | bytes]
-) -> None:
-    inner = f"[core]\n\tfsmonitor = {program(proof)}\n\thooksPath = /nowhere\n"
-    (source / ".git" / "x.cfg").write_text(inner)
-    (source / ".git" / "config.worktree").write_text(inner)
-    gits.git(source, "config", "include.path", "x.cfg")
-    gits.git(source, "config", "extensions.worktreeConfig", "true")
+def test_an_included_or_a_worktrees_own_config_changes_nothing(ground: Ground) -> None:
+    inner = f"[core]\n\tfsmonitor = {program(ground.proof)}\n\thooksPath = /nowhere\n"
+    (ground.source / ".git" / "x.cfg").write_text(inner)
+    (ground.source / ".git" / "config.worktree").write_text(inner)
+    gits.git(ground.source, "config", "include.path", "x.cfg")
+    gits.git(ground.source, "config", "extensions.worktreeConfig", "true")
 
-    assert everything(tmp_path / "hostile", source) == clean
-    assert not proof.exists()
+    ground.stays()
 
 
 @pytest.mark.hazard("H02")
 @pytest.mark.hazard("H03")
 @pytest.mark.parametrize("where", ["source", "runner"])
-def test_a_hook_wherever_it_lies_does_not_run(
-    tmp_path: Path,
-    source: Path,
-    proof: Path,
-    clean: dict[str, str | bytes],
-    monkeypatch: pytest.MonkeyPatch,
-    where: str,
-) -> None:
+def test_a_hook_wherever_it_lies_does_not_run(ground: Ground, where: str) -> None:
     def plant(git_dir: Path) -> None:
         for name in EVERY_HOOK.split():
             place = git_dir / "hooks" / name
             place.parent.mkdir(exist_ok=True)
-            place.write_bytes(program(proof).read_bytes())
+            place.write_bytes(program(ground.proof).read_bytes())
             place.chmod(0o755)
 
-    made: Callable[..., repositories.RunnerRepository] = repositories.create
-
-    def create_and_plant(*given: object) -> repositories.RunnerRepository:
-        repo = made(*given)
-        plant(repo.path)
-        return repo
-
     if where == "source":
-        plant(source / ".git")
+        plant(ground.source / ".git")
+        ground.stays()
     else:
-        monkeypatch.setattr(repositories, "create", create_and_plant)
-
-    assert everything(tmp_path / "hostile", source) == clean
-    assert not proof.exists()
+        ground.stays(plant)
 
 
-ENVIRONMENT = [
-    ("GIT_DIR", "{folder}/other/.git"),
-    ("GIT_WORK_TREE", "{folder}/other"),
-    ("GIT_COMMON_DIR", "{folder}/other/.git"),
-    ("GIT_INDEX_FILE", "{folder}/other/.git/index"),
-    ("GIT_OBJECT_DIRECTORY", "{folder}/other/.git/objects"),
-    ("GIT_ALTERNATE_OBJECT_DIRECTORIES", "{folder}/other/.git/objects"),
-    ("GIT_NAMESPACE", "elsewhere"),
-    ("GIT_EXEC_PATH", "{folder}"),
-    ("GIT_TEMPLATE_DIR", "{folder}/template"),
-    ("GIT_CONFIG", "{folder}/hostile.cfg"),
-    ("GIT_CONFIG_GLOBAL", "{folder}/hostile.cfg"),
-    ("GIT_CONFIG_SYSTEM", "{folder}/hostile.cfg"),
-    ("GIT_CONFIG_PARAMETERS", "'core.fsmonitor'='{program}'"),
-    ("GIT_TRACE", "{proof}"),
-    ("GIT_TRACE2_EVENT", "{proof}"),
-    ("GIT_TRACE_SETUP", "{proof}"),
-    ("GIT_EXTERNAL_DIFF", "{program}"),
-    ("GIT_SSH_COMMAND", "{program}"),
-    ("GIT_PROXY_COMMAND", "{program}"),
-    ("GIT_ASKPASS", "{program}"),
-    ("GIT_EDITOR", "{program}"),
-    ("GIT_PAGER", "{program}"),
-    ("GIT_SHALLOW_FILE", "{folder}/shallow"),
-    ("GIT_GRAFT_FILE", "{folder}/grafts"),
-    ("GIT_REPLACE_REF_BASE", "refs/heads/"),
-    ("GIT_AUTHOR_NAME", "Mallory"),
-    ("GIT_COMMITTER_DATE", "@1 +0000"),
-    ("GIT_DEFAULT_HASH", "sha256"),
-    ("GIT_DIFF_OPTS", "-u0"),
-    ("GIT_LITERAL_PATHSPECS", "0"),
-    ("GIT_ICASE_PATHSPECS", "1"),
-    ("GIT_ALLOW_PROTOCOL", "ext:file:ssh"),
-    ("GIT_QUARANTINE_PATH", "{folder}"),
-    ("LC_ALL", "de_DE.UTF-8"),
-    ("TZ", "Asia/Kolkata"),
-]
-
-
-@pytest.mark.hazard("H109")
-@pytest.mark.parametrize(("name", "value"), ENVIRONMENT)
-def test_a_variable_of_the_workers_environment_changes_nothing(
-    tmp_path: Path,
-    source: Path,
-    proof: Path,
-    clean: dict[str, str | bytes],
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    value: str,
-) -> None:
-    gits.person(tmp_path / "other", {"else": "where\n"})
-    (tmp_path / "hostile.cfg").write_text(f"[core]\n\tfsmonitor = {program(proof)}\n[user]\n\tname = Mallory\n")
-    for file in ("shallow", "grafts"):
-        (tmp_path / file).write_text(f"{clean['base']}\n")
-    monkeypatch.setenv(name, value.format(folder=tmp_path, program=program(proof), proof=proof))
-
-    assert everything(tmp_path / "hostile", source) == clean
-    assert not proof.exists()
+ENVIRONMENT: dict[str, dict[str, str]] = {
+    "another repository": {
+        "GIT_DIR": "{folder}/other/.git",
+        "GIT_WORK_TREE": "{folder}/other",
+        "GIT_COMMON_DIR": "{folder}/other/.git",
+        "GIT_INDEX_FILE": "{folder}/other/.git/index",
+        "GIT_NAMESPACE": "elsewhere",
+    },
+    "other objects": {
+        "GIT_OBJECT_DIRECTORY": "{folder}/other/.git/objects",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES": "{folder}/other/.git/objects",
+        "GIT_SHALLOW_FILE": "{folder}/history",
+        "GIT_GRAFT_FILE": "{folder}/history",
+        "GIT_REPLACE_REF_BASE": "refs/heads/",
+        "GIT_QUARANTINE_PATH": "{folder}",
+        "GIT_DEFAULT_HASH": "sha256",
+    },
+    "an index alone": {"GIT_INDEX_FILE": "{folder}/other/.git/index"},
+    "other programs": {"GIT_EXEC_PATH": "{folder}", "GIT_TEMPLATE_DIR": "{folder}/template"},
+    "settings": {
+        "GIT_CONFIG": "{folder}/hostile.cfg",
+        "GIT_CONFIG_GLOBAL": "{folder}/hostile.cfg",
+        "GIT_CONFIG_SYSTEM": "{folder}/hostile.cfg",
+        "GIT_CONFIG_PARAMETERS": "'core.fsmonitor'='{program}'",
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "core.fsmonitor",
+        "GIT_CONFIG_VALUE_0": "{program}",
+    },
+    "traces": {"GIT_TRACE": "{proof}", "GIT_TRACE2_EVENT": "{proof}", "GIT_TRACE_SETUP": "{proof}"},
+    "helpers": {
+        "GIT_EXTERNAL_DIFF": "{program}",
+        "GIT_SSH_COMMAND": "{program}",
+        "GIT_PROXY_COMMAND": "{program}",
+        "GIT_ASKPASS": "{program}",
+        "GIT_EDITOR": "{program}",
+        "GIT_PAGER": "{program}",
+        "GIT_ALLOW_PROTOCOL": "ext:file:ssh",
+    },
+    "manners": {
+        "GIT_AUTHOR_NAME": "Mallory",
+        "GIT_COMMITTER_DATE": "@1 +0000",
+        "GIT_DIFF_OPTS": "-u0",
+        "GIT_LITERAL_PATHSPECS": "0",
+        "GIT_ICASE_PATHSPECS": "1",
+        "LC_ALL": "de_DE.UTF-8",
+        "TZ": "Asia/Kolkata",
+    },
+}
 
 
 @pytest.mark.hazard("H109")
-def test_configuration_counted_in_the_environment_changes_nothing(
-    tmp_path: Path, source: Path, proof: Path, clean: dict[str, str | bytes], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("variables", ENVIRONMENT.values(), ids=ENVIRONMENT.keys())
+def test_the_workers_environment_changes_nothing(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]
 ) -> None:
-    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
-    monkeypatch.setenv("GIT_CONFIG_KEY_0", "core.fsmonitor")
-    monkeypatch.setenv("GIT_CONFIG_VALUE_0", str(program(proof)))
+    gits.person(ground.folder / "other", {"else": "where\n"})
+    hostile = f"[core]\n\tfsmonitor = {program(ground.proof)}\n[user]\n\tname = Mallory\n"
+    (ground.folder / "hostile.cfg").write_text(hostile)
+    (ground.folder / "history").write_text(f"{ground.clean['base']}\n")
+    for name, value in variables.items():
+        filled = value.format(folder=ground.folder, program=program(ground.proof), proof=ground.proof)
+        monkeypatch.setenv(name, filled)
 
-    assert everything(tmp_path / "hostile", source) == clean
-    assert not proof.exists()
+    ground.stays()
 
 
 @pytest.mark.hazard("H17")
 def test_a_new_runner_repository_takes_nothing_from_any_template(
-    tmp_path: Path, source: Path, proof: Path, monkeypatch: pytest.MonkeyPatch
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    written_out(("init.templateDir=TEMPLATE",), proof)
-    monkeypatch.setenv("GIT_TEMPLATE_DIR", str(tmp_path / "template"))
+    written_out(("init.templateDir=TEMPLATE",), ground.proof)
+    monkeypatch.setenv("GIT_TEMPLATE_DIR", str(ground.folder / "template"))
 
-    repo, _ = gits.runner(tmp_path, source)
+    repo, _ = gits.runner(ground.folder, ground.source)
 
     assert not (repo.path / "hooks").exists()
 
 
 @pytest.mark.hazard("H32")
-@pytest.mark.parametrize("where", ["/", "../other", "/nowhere/at/all"])
-def test_a_redirected_work_tree_of_the_source_redirects_nothing(
-    tmp_path: Path, source: Path, clean: dict[str, str | bytes], where: str
-) -> None:
-    gits.git(tmp_path, "config", "--file", str(source / ".git" / "config"), "core.worktree", where)
+@pytest.mark.parametrize("where", ["/", "../../other"])
+def test_a_redirected_work_tree_of_the_source_redirects_nothing(ground: Ground, where: str) -> None:
+    (ground.folder / "other").mkdir()
+    (ground.folder / "other" / "secret").write_text("s")
+    gits.git(ground.folder, "config", "--file", str(ground.source / ".git" / "config"), "core.worktree", where)
 
-    assert everything(tmp_path / "hostile", source) == clean
+    ground.stays()
+
+
+@pytest.mark.hazard("H32")
+def test_a_source_whose_work_tree_is_redirected_to_nowhere_is_refused(ground: Ground) -> None:
+    gits.git(ground.source, "config", "core.worktree", "/nowhere/at/all")
+
+    with pytest.raises(Refusal) as refused:
+        sources.inspect_source(ground.source)
+
+    assert refused.value.code == "source_unreadable"
 
 
 @pytest.mark.hazard("H103")
-def test_locks_left_in_the_source_by_a_killed_git_are_nobodys_business(
-    tmp_path: Path, source: Path, clean: dict[str, str | bytes]
-) -> None:
+def test_locks_left_in_the_source_by_a_killed_git_are_nobodys_business(ground: Ground) -> None:
     for name in ("index.lock", "HEAD.lock", "packed-refs.lock", "config.lock", "shallow.lock", "refs/heads/main.lock"):
-        (source / ".git" / name).touch()
-    before = gits.snapshot(source)
+        (ground.source / ".git" / name).touch()
+    before = gits.snapshot(ground.source)
 
-    assert everything(tmp_path / "hostile", source) == clean
-    assert gits.snapshot(source) == before
+    ground.stays()
+    assert gits.snapshot(ground.source) == before
 
 
 @pytest.mark.hazard("H62")
 @pytest.mark.hazard("H13")
-def test_no_transport_is_allowed_unless_the_product_moves_objects_itself(tmp_path: Path, source: Path) -> None:
-    repo, base = gits.runner(tmp_path, source)
+def test_no_transport_is_allowed_unless_the_product_moves_objects_itself(ground: Ground) -> None:
+    repo, base = gits.runner(ground.folder, ground.source)
     gits.git(repo.path, "config", "protocol.file.allow", "always")
     gits.git(repo.path, "config", "protocol.ext.allow", "always")
     spec = f"{base}:refs/heads/got"
 
-    for url in (str(source), f"ext::touch {tmp_path}/proof"):
+    for url in (str(ground.source), f"ext::touch {ground.folder}/proof"):
         with pytest.raises(git.GitFailed, match="not allowed"):
             git.run("push", url, spec, git_dir=repo.path)
     with pytest.raises(git.GitFailed, match="not allowed"):
-        git.run("push", f"ext::touch {tmp_path}/proof", spec, git_dir=repo.path, allow_file=True)
-    git.run("push", "--quiet", str(source), spec, git_dir=repo.path, allow_file=True)
+        git.run("push", f"ext::touch {ground.folder}/proof", spec, git_dir=repo.path, allow_file=True)
+    git.run("push", "--quiet", str(ground.source), spec, git_dir=repo.path, allow_file=True)
 
-    assert gits.git(source, "rev-parse", "got") == base
-    assert not (tmp_path / "proof").exists()
+    assert gits.git(ground.source, "rev-parse", "got") == base
+    assert not (ground.folder / "proof").exists()
 
 
 @pytest.mark.hazard("H69")
@@ -347,10 +341,10 @@ def test_a_command_that_rewrites_bytes_runs_hooks_or_walks_trees_is_not_among_ou
 
 @pytest.mark.hazard("H119")
 @pytest.mark.hazard("H25")
-def test_looking_at_a_source_does_not_refresh_its_index(tmp_path: Path, source: Path) -> None:
-    os.utime(source / "a.txt", (1, 1))
-    before = gits.snapshot(source)
+def test_looking_at_a_source_does_not_refresh_its_index(ground: Ground) -> None:
+    os.utime(ground.source / "a.txt", (1, 1))
+    before = gits.snapshot(ground.source)
 
-    everything(tmp_path / "run", source)
+    everything(ground.folder / "run", ground.source)
 
-    assert gits.snapshot(source) == before
+    assert gits.snapshot(ground.source) == before

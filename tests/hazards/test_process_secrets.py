@@ -1,6 +1,5 @@
 """What the worker knows and the agent must not: it is cut before anything is executed, not hidden afterwards."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -28,22 +27,16 @@ SECRETS = {
 
 
 @pytest.fixture
-def secrets(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in SECRETS.items():
         monkeypatch.setenv(name, value)
-    return
 
 
-def given(folder: Path, **changes: object) -> dict[str, str]:
-    fields: dict[str, object] = {
-        "attempt": uuid4(),
-        "task": 7,
-        "item": "P1",
-        "prompt_file": folder / "prompt.md",
-        "temporary": folder,
-        "home": folder,
-    }
-    return environment(**{**fields, **changes})
+def given(folder: Path, *allowed: str) -> dict[str, str]:
+    prompt = folder / "prompt.md"
+    return environment(
+        attempt=uuid4(), task=7, item="P1", prompt_file=prompt, temporary=folder, home=folder, allowed=allowed
+    )
 
 
 def seen_by_an_agent(folder: Path, script: str) -> str:
@@ -87,7 +80,7 @@ def test_git_run_by_the_agent_is_not_led_astray(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("secrets")
 def test_no_policy_can_give_away_what_leads_to_the_database_git_or_keys(tmp_path: Path, name: str) -> None:
     with pytest.raises(Refusal) as refused:
-        given(tmp_path, allowed=[name])
+        given(tmp_path, name)
 
     assert refused.value.code == "environment_forbidden"
     assert refused.value.hint

@@ -1,7 +1,5 @@
 """Manifests as an inspection would write them, clean until a test says otherwise."""
 
-# ruff: noqa: ANN401 - a test may put anything anywhere
-
 from typing import Any, Final
 
 from screening import Policy, Verdict, judge

@@ -180,6 +180,17 @@ def replace_link(amended: Plan) -> Operation:
     return replace(amended.items[1].operations[-1], link=True)
 
 
+def test_the_hint_says_whether_anything_may_be_gained() -> None:
+    altered = plan(OLD.items[0], replace(OLD.items[1], title="Other"), OLD.items[2])
+
+    hints = [
+        revision_problems(OLD, altered, done_item_ids=("P1", "P2"), paused_item=paused)[0].hint
+        for paused in (None, "P1", "P2")
+    ]
+
+    assert hints == ["add a new item instead"] * 2 + ["it may gain exactly the paths it is paused for"]
+
+
 def test_only_the_paused_item_may_gain_anything() -> None:
     amended = amend_with(OLD, "P1", SEEN)
 

@@ -7,5 +7,5 @@ from tests.workshop import Workshop, a_workshop
 
 
 @pytest.fixture
-def workshop(database: Database, tmp_path: Path) -> Workshop:
-    return a_workshop(database, tmp_path)
+def workshop(database: Database, database_url: str, tmp_path: Path) -> Workshop:
+    return a_workshop(database, database_url, tmp_path)

@@ -11,7 +11,7 @@ import pytest
 
 from statemachine.refusals import LostRace, Refusal
 from tests import gits
-from workspace import commits, refs, repositories
+from workspace import commits, durability, refs, repositories
 from workspace.commits import CommitRefused, Committed, Identity
 from workspace.repositories import RunnerRepository
 
@@ -392,6 +392,26 @@ def test_only_what_the_commit_reaches_enters_the_repository(scene: Scene) -> Non
     assert made
     trees = set(gits.git(scene.repo.path, "rev-parse", f"{made.id}^{{tree}}", f"{made.id}:d").split())
     assert set(scene.objects()) - before == {made.id, gits.object_id("blob", b"x")} | trees
+
+
+@pytest.mark.case("K11")
+def test_every_file_and_folder_that_leads_to_the_commit_is_flushed_before_it_is_told(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[Path] = []
+    flush = durability.flush
+    monkeypatch.setattr(durability, "flush", lambda path: (flush(path), flushed.append(path)))
+    before = set(scene.repo.path.rglob("*"))
+
+    scene.commit(scene.judge({b"x": (FILE, b"x")}))
+
+    made = [path for path in set(scene.repo.path.rglob("*")) - before if "logs" not in path.parts]
+    names = {path.name for path in flushed}
+    assert {path.suffix for path in made if path.is_file()} == {".pack", ".idx", ""}
+    assert all(path.name in names for path in made)
+    packs, ref = scene.repo.objects / "pack", scene.repo.path / refs.attempt_ref(ATTEMPT)
+    assert {packs, scene.repo.objects, scene.repo.path, ref, *list(ref.parents)[:4]} <= set(flushed)
+    assert flushed.index(packs) < flushed.index(ref)
 
 
 def test_an_attempts_ref_that_keeps_another_commit_is_a_conflict(scene: Scene) -> None:

@@ -33,12 +33,12 @@ def test_a_fresh_tree_is_clean_and_has_its_history(tmp_path: Path) -> None:
 
 
 def test_its_index_is_trusted_by_git_without_reading_a_file(work: Work) -> None:
-    before = os.stat(work / ".git" / "index").st_mtime_ns
+    before = (work / ".git" / "index").stat().st_mtime_ns
 
     gits.git(work.tree, "status", "--porcelain")
 
     # Racy or unknown stat data would make git read the files and rewrite the index.
-    assert os.stat(work / ".git" / "index").st_mtime_ns == before
+    assert (work / ".git" / "index").stat().st_mtime_ns == before
 
 
 def test_a_sha256_repository_gets_a_gitdir_of_its_own_kind(tmp_path: Path) -> None:

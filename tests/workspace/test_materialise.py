@@ -67,7 +67,7 @@ def test_modes_links_and_submodules_are_written(tmp_path: Path) -> None:
 
     assert os.access(work / "deep" / "program", os.X_OK)
     assert not os.access(work / "plain", os.X_OK)
-    assert os.readlink(work / "deep" / "link") == "../plain"
+    assert (work / "deep" / "link").readlink() == Path("../plain")
     assert list((work / "sub" / "module").iterdir()) == []
 
 
@@ -75,12 +75,12 @@ def test_modes_links_and_submodules_are_written(tmp_path: Path) -> None:
 def test_any_name_that_linux_takes_is_written(tmp_path: Path, name: bytes) -> None:
     person = tmp_path / "person"
     person.mkdir()
-    Path(os.fsdecode(os.path.join(os.fsencode(person), name))).write_text("odd")
+    (person / os.fsdecode(name)).write_text("odd")
     gits.person(person, {"a.txt": "one\n"})
 
     work = trees.work_on(tmp_path, person)
 
-    assert sorted(os.listdir(os.fsencode(work.tree))) == sorted([b".git", b"a.txt", name])
+    assert {os.fsencode(path.name) for path in work.tree.iterdir()} == {b".git", b"a.txt", name}
     assert work.kinds() == {}
 
 

@@ -54,7 +54,7 @@ class Orphans:
         os.kill(running.handle.supervisor, signal.SIGKILL)
         os.waitid(os.P_PID, running.handle.supervisor, os.WEXITED | os.WNOWAIT)
         agent = proctree.look(running.handle.pid)
-        if agent_too and proctree.send(agent, signal.SIGKILL):
+        if agent_too and agent and proctree.send(agent, signal.SIGKILL):
             assert proctree.await_gone([agent], 60)
         return running.handle, said
 

@@ -1,0 +1,87 @@
+"""How the demo looks: titles, a few sentences, commands, and what they said, folded to the terminal."""
+
+import shlex
+import shutil
+import textwrap
+from collections.abc import Sequence
+from typing import Final
+
+from cli import streams
+from cli.diffs import wants_colour
+from cli.show import Screen, printable
+from workspace.processes import Exit
+
+MOST_COLUMNS: Final = 100
+INDENT: Final = "    "
+HANGING: Final = "  "
+
+_BOLD: Final = "\x1b[1m"
+_DIM: Final = "\x1b[2m"
+_PLAIN: Final = "\x1b[0m"
+
+
+class Page:
+    """Print a story; silent where JSON or quiet was asked for."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._silent = screen.json or screen.quiet
+        self._coloured = wants_colour()
+        self._columns = min(shutil.get_terminal_size().columns, MOST_COLUMNS)
+
+    def title(self, title: str, text: str) -> None:
+        """Begin a scene."""
+        rule = "-" * max(0, self._columns - len(title) - 1)
+        self._print("", f"{self._in(_BOLD, title)} {self._in(_DIM, rule)}")
+        self._print(*textwrap.wrap(text, self._columns))
+
+    def text(self, text: str) -> None:
+        """Print a paragraph of our own."""
+        self._print("", *textwrap.wrap(printable(text), self._columns))
+
+    def lines(self, *lines: str) -> None:
+        """Print lines of our own as they are."""
+        self._print(*map(printable, lines))
+
+    def command(self, words: Sequence[str], after: str = "") -> None:
+        """Print a command line as a person types it."""
+        self._print("", INDENT + self._in(_BOLD, f"$ {printable(shlex.join(words))}{after}"))
+
+    def said(self, text: str) -> None:
+        """Print what a command said."""
+        width = self._columns - len(INDENT)
+        lines = printable(text).expandtabs().splitlines()
+        self._print(*(f"{INDENT}{part}".rstrip() for line in lines for part in fold(line, width)))
+
+    def ending(self, ended: Exit | None) -> None:
+        """Print how a command ended, where that is worth a word."""
+        match ended:
+            case None:
+                self._aside("(it did not end)")
+            case Exit(signal=int(number)):
+                self._aside(f"(ended by signal {number})")
+            case Exit(code=code) if code != 0:
+                self._aside(f"(exit code {code})")
+
+    def _aside(self, text: str) -> None:
+        self._print(INDENT + self._in(_DIM, text))
+
+    def _in(self, colour: str, text: str) -> str:
+        return f"{colour}{text}{_PLAIN}" if self._coloured else text
+
+    def _print(self, *lines: str) -> None:
+        if not self._silent:
+            streams.write("".join(f"{line}\n" for line in lines))
+
+
+def fold(line: str, width: int) -> list[str]:
+    """Break one line between words, and let what follows hang beneath its own beginning."""
+    begin = line[: len(line) - len(line.lstrip())]
+    wrapped = textwrap.wrap(
+        line,
+        max(width, len(begin) + len(HANGING) + 1),
+        subsequent_indent=begin + HANGING,
+        break_long_words=False,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+    )
+    return wrapped or [""]
