@@ -57,6 +57,9 @@ def judge(run: Run, space: Space, ended: Ended, *, links: LinkState, started_at:
 
 
 def _inspect(run: Run, space: Space, ended: Ended, links: LinkState) -> Inspection | NewFinding:
+    if ended.exit.remaining:
+        alive = Refusal("still_alive", "a process that can write to the tree could not be ended")
+        return NewFinding.refused(FindingKind.inspection_failed, alive, item=run.attempt.item_id)
     try:
         return run.executor.inspect(
             space.place,

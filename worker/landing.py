@@ -160,6 +160,9 @@ def _push(database: Database, runner: RunnerRepository, begun: merges.Merge, *, 
     try:
         targets.push_fast_forward(runner, begun.commit, target=begun.target, branch=begun.branch, old=begun.old_tip)
     except Refusal as refused:
+        if refused.code == "push_unconfirmed":
+            # Only the target knows; it is asked again once this merge's lease is over.
+            raise
         if refused.code != "already_merged":
             _fail(database, begun, actor=actor, reason=refused.message)
             raise

@@ -69,7 +69,7 @@ def test_eight_workers_that_claim_one_task_get_one_lease_and_one_attempt(databas
 
     assert [each.id for each in held] == [task.id]
     assert Counter(type(each).__name__ for each in won) == {"Task": 1, "NoneType": 7}
-    assert Counter(getattr(each, "code", "admitted") for each in admitted) == {"admitted": 1, "attempt_active": 7}
+    assert Counter(type(each).__name__ for each in admitted) == {"Attempt": 1, "LostRace": 7}
     assert events(database, task) == ["add", "claim"]
 
 
