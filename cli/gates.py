@@ -21,7 +21,6 @@ GATE = Id(Noun.gate, Noun.task)
 @click.option("--limit", type=click.IntRange(1, 5000), default=500, show_default=True, help="Gates shown.")
 def list_gates(context: Context, *, kind: str | None, limit: int) -> None:
     """Show the open gates."""
-    from cli import nouns
     from cli.show import when
     from statemachine.texts import one_line
     from store import gates
@@ -29,6 +28,8 @@ def list_gates(context: Context, *, kind: str | None, limit: int) -> None:
     with context.database.connection() as db:
         rows = gates.listing(db, kind=GateKind(kind) if kind else None, limit=limit)
     if context.flags.json:
+        from cli import nouns
+
         context.screen.document([nouns.waiting(row) for row in rows])
     elif rows:
         cells = (

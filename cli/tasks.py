@@ -11,7 +11,6 @@ import click
 
 from cli.context import Context
 from cli.durations import DURATION
-from cli.exits import Exit
 from cli.identifiers import Id, Noun, Number, Prefix, short
 from cli.options import command
 from cli.results import diff, export
@@ -58,7 +57,6 @@ def show(context: Context, *, task: Number) -> None:
 @click.argument("task", type=TASK, metavar="ID")
 def log(context: Context, *, task: Number) -> None:
     """Show the history of one task."""
-    from cli import nouns
     from cli.show import when
     from statemachine.texts import one_line
     from store import tasks
@@ -66,7 +64,10 @@ def log(context: Context, *, task: Number) -> None:
     with context.database.connection() as db:
         lines = tasks.history(db, task.value)
     if context.flags.json:
+        from cli import nouns
+
         context.screen.document([nouns.line(each) for each in lines])
+        return
     context.screen.table(
         ("when", "what", "from", "to", "by", "attempt", "why"),
         (
@@ -130,7 +131,7 @@ def retry(
     guidance: str,
     reason: str,
     if_version: int | None,
-) -> Exit | None:
+) -> None:
     """Queue a task again after its gate."""
     from cli import lookup, standings
     from store import interventions
@@ -150,4 +151,3 @@ def retry(
         interventions.retry(db, task.value, word, attempt=of)
         view = standings.look(db, task.value)
     standings.tell(context, view)
-    return None

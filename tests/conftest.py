@@ -6,6 +6,7 @@ a parallel run share it as any processes of ours would: the first starts it, the
 
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -36,6 +37,26 @@ FAST = {
 }
 
 
+# A run that is killed cleans nothing up: this waits, apart, until none of its processes is left.
+CLEANER = """
+import fcntl, os, shutil, sys
+from pathlib import Path
+if os.fork():
+    os._exit(0)
+os.setsid()
+for fd in (0, 1, 2):
+    os.dup2(os.open(os.devnull, os.O_RDWR), fd)
+folder = Path(sys.argv[1])
+with open(folder / "run.lock") as lock:
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    if (folder / "run.lock").exists() and os.path.samestat(os.fstat(lock.fileno()), os.stat(folder / "run.lock")):
+        from store import embedded
+        if (folder / "state/postgres/data").exists():
+            embedded.attach(folder / "state").leave()
+        shutil.rmtree(folder, ignore_errors=True)
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Cluster:
     """Name one database of the test server for each of its users."""
@@ -48,31 +69,27 @@ class Cluster:
 
 
 @pytest.fixture(scope="session")
-def run_folder() -> Iterator[Path]:
-    """Share one folder among the processes of this run, open to the user a server runs as."""
+def cluster() -> Iterator[Cluster]:
+    """Run the server, with a migrated template on it."""
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", f"{os.getpid()}")[:12]
     folder = Path(tempfile.gettempdir()) / f"weighlock-run-{run}"
-    folder.mkdir(mode=0o711, exist_ok=True)
-    users = FileLock(folder / "run.lock").share(PATIENCE)
-    yield folder
-    if users.last():
-        shutil.rmtree(folder, ignore_errors=True)
-    users.close()
-
-
-@pytest.fixture(scope="session")
-def cluster(run_folder: Path) -> Iterator[Cluster]:
-    """Run the server, with a migrated template on it."""
+    users = _share(folder)
     given = os.environ.get("TASKS_TEST_DATABASE_URL")
-    server = None if given else embedded.attach(run_folder / "state", settings=FAST, patience=PATIENCE)
-    running = Cluster(superuser=server.superuser_url if server else str(given), template=f"template_{run_folder.name}")
+    server = None if given else embedded.attach(folder / "state", settings=FAST, patience=PATIENCE)
+    running = Cluster(superuser=server.superuser_url if server else str(given), template=f"template_{run}")
     try:
-        with alone(run_folder / "template.lock", timedelta(minutes=1)):
-            _prepare(running, run_folder / "template.made")
+        with alone(folder / "template.lock", timedelta(minutes=1)):
+            _prepare(running, folder / "template.made", migrated=server is not None)
         yield running
     finally:
+        last = users.last()
+        if last and given:
+            _drop(running, running.template)
         if server is not None:
             server.leave()
+        if last:
+            shutil.rmtree(folder, ignore_errors=True)
+        users.close()
 
 
 @pytest.fixture
@@ -130,16 +147,35 @@ def _clone(cluster: Cluster, template: str) -> Iterator[str]:
     names = [sql.Identifier(word) for word in (name, roles.OWNER, template)]
     with psycopg.connect(cluster.superuser, autocommit=True) as admin:
         admin.execute(sql.SQL("CREATE DATABASE {} OWNER {} TEMPLATE {} STRATEGY wal_log").format(*names))
-        yield name
-        admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(names[0]))
+    yield name
+    _drop(cluster, name)
 
 
-def _prepare(running: Cluster, made: Path) -> None:
+def _drop(cluster: Cluster, name: str) -> None:
+    with psycopg.connect(cluster.superuser, autocommit=True) as admin:
+        admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+def _share(folder: Path) -> FileLock:
+    try:
+        folder.mkdir(mode=0o711)  # the user a server runs as may pass
+    except FileExistsError:
+        return FileLock(folder / "run.lock").share(PATIENCE)
+    users = FileLock(folder / "run.lock").share(PATIENCE)
+    subprocess.run([sys.executable, "-c", CLEANER, folder], check=True, stdin=subprocess.DEVNULL)
+    return users
+
+
+def _prepare(running: Cluster, made: Path, *, migrated: bool) -> None:
     if made.exists():
         return
     with psycopg.connect(running.superuser, autocommit=True) as admin:
-        roles.provision(admin, running.template)
-    upgrades.upgrade(running.url(running.template, options=f"-c role={roles.OWNER}"))
+        if migrated:  # an embedded server comes with its tables
+            names = sql.Identifier(running.template), sql.Identifier(roles.DATABASE)
+            admin.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(*names))
+        else:
+            roles.provision(admin, running.template)
+            upgrades.upgrade(running.url(running.template, options=f"-c role={roles.OWNER}"))
     made.touch()
 
 

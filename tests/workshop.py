@@ -171,10 +171,11 @@ class Workshop:
         return recover(self.database, self.root, actor="recovery", identity=Identity(), dry_run=dry_run)
 
     def _answer(self, answer: Any, task: Task, word: dict[str, Any]) -> Task:
+        by = word.pop("by", "rev")
         gate = self.look(task).gate_id
         assert gate is not None
         with self.database.transaction() as db:
-            moved: Task = answer(db, gate, Word(actor="rev", **word)).task
+            moved: Task = answer(db, gate, Word(actor=by, **word)).task
         publish_refs(self.database, self.root, task.id)
         return moved
 

@@ -73,7 +73,8 @@ def _attempt(run: Run, commands: tuple[str, ...]) -> tuple[Space | None, _Outcom
                 break
     except LeaseLost:
         raise
-    except Refusal as refused:
+    except (Refusal, OSError) as error:
+        refused = runs.told(error)
         code = "" if refused.code == "not_launched" else refused.code
         return space, _Outcome(code=code, failure=refused.message)
     return space, _Outcome(ran=tuple(ran), code="" if all(each.passed for each in ran) else "checks_failed")

@@ -75,8 +75,8 @@ def _attempt(run: Run) -> tuple[Space | None, _Unlaunched | _Ran]:
         ended = run_agent(run, space, order, budget_left=launched.budget_left)
     except LeaseLost:
         raise
-    except Refusal as refused:
-        return space, _unlaunched(run, refused)
+    except (Refusal, OSError) as error:
+        return space, _unlaunched(run, runs.told(error))
     judged = judge(run, space, ended, links=attached.links, started_at=launched.started_at)
     return space, _Ran(ended=ended, judged=judged)
 

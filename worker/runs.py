@@ -9,7 +9,8 @@ from uuid import uuid4
 
 from statemachine.attempts import AttemptKind, StopReason
 from statemachine.plans import Item, Plan
-from statemachine.refusals import LeaseLost
+from statemachine.refusals import LeaseLost, Refusal
+from statemachine.texts import quote
 from store import attempts, claims, plans, repositories
 from store.attempts import Attempt
 from store.repositories import Repository
@@ -72,14 +73,12 @@ class Run:
 
 
 def admit(station: Station, task: Task, lease: Lease, *, kind: AttemptKind, item: str | None) -> Run:
-    """Admit an attempt and make its folder; the row is there before anything else is."""
+    """Admit an attempt: its row is there before anything is made for it."""
     with station.database.connection() as db:
         plan = plans.current(db, task=task.id, number=task.revision).plan
         repository = repositories.get(db, task.repository_id)
         attempt = attempts.admit(db, task, attempt=uuid4(), kind=kind, item=item)
     lease.context = attempt.context
-    folder = station.root.attempts / str(attempt.id)
-    folder.mkdir(mode=0o700)
     return Run(
         station=station,
         lease=lease,
@@ -89,5 +88,13 @@ def admit(station: Station, task: Task, lease: Lease, *, kind: AttemptKind, item
         repository=repository,
         runner=runners.open_repository(station.root, repository.runner),
         executor=executors.find(attempt.executor),
-        folder=folder,
+        folder=station.root.attempts / str(attempt.id),
     )
+
+
+def told(error: Refusal | OSError) -> Refusal:
+    """Turn what the disk refuses into a refusal like any other: the attempt fails with it, the worker goes on."""
+    if isinstance(error, Refusal):
+        return error
+    where = f": {quote(str(error.filename))}" if error.filename else ""
+    return Refusal("disk_failed", f"{error.strerror or error}{where}", hint="tasks doctor", errno=error.errno)

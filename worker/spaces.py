@@ -8,7 +8,7 @@ from statemachine.allocations import AllocationState
 from statemachine.refusals import LostRace, Refusal
 from store import allocations
 from store.allocations import Allocation
-from worker.runs import Run
+from worker.runs import Run, told
 from workspace import trash
 from workspace.executors import Place
 
@@ -25,13 +25,14 @@ class Space:
 
 def prepare(run: Run) -> Space:
     """Reserve, make and declare ready a fresh workspace at the attempt's base."""
+    run.folder.mkdir(mode=0o700)
     with run.station.database.connection() as db:
         reserved = allocations.reserve(db, run.attempt, allocation=uuid4(), host=run.station.host.id)
     place = _place(run, reserved.id)
     try:
         made = run.executor.materialise(place)
-    except Refusal as refused:
-        _give_up(run, reserved, place, refused)
+    except (Refusal, OSError) as error:
+        _give_up(run, reserved, place, told(error))
         raise
     with run.station.database.connection() as db:
         ready = allocations.ready(

@@ -368,7 +368,7 @@ def test_no_folder_is_opened_for_the_user_the_server_runs_as(
     assert ask(server.url, "SELECT count(*) FROM task_edge") == 61
     assert [folder.stat().st_mode for folder in (closed, *closed.parents)] == before
     assert (closed / "state/postgres").readlink().parent == state_folder / "outside"
-    assert embedded.attach(closed / "state").data == server.data
+    assert attach(closed / "state").data == server.data
     running = postmaster(server)
     assert running is not None
     assert running.username() == programs.SYSTEM_USER

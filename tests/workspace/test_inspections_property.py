@@ -194,13 +194,11 @@ def as_git_sees_it(work: Work, folder: Path) -> tuple[Listing, set[bytes]]:
         if line:
             about, path = line.split("\t", 1)
             seen[os.fsencode(path)] = (about.split()[0], about.split()[1])
-    for rules in copy.rglob(".gitignore"):
-        shutil.rmtree(rules) if rules.is_dir() and not rules.is_symlink() else rules.unlink()
     (copy / ".git" / "index").unlink()
-    (copy / ".git" / "info" / "exclude").write_text(RULES)
+    (copy / ".git" / "rules").write_text(RULES)
     lines = [f"{mode} {identity}\t".encode() + path + b"\0" for path, (mode, identity) in base_of(work).items()]
     gits.git(copy, "update-index", "-z", "--index-info", stdin=b"".join(lines))
-    found = gits.git(copy, "ls-files", "-o", "-i", "-z", "--exclude-standard").split("\0")
+    found = gits.git(copy, "ls-files", "-o", "-i", "-z", "-X", ".git/rules").split("\0")
     ignored = {os.fsencode(path) for path in found if path}
     shutil.rmtree(copy)
     return seen, ignored & seen.keys()
