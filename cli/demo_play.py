@@ -6,26 +6,16 @@ import shlex
 import signal
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Final, TypedDict
+from typing import Final
 
 from cli.demo_page import Page
+from cli.demo_schemas import StepDocument
 from cli.demo_stage import PATIENCE, Stage
 from workspace import proctree
 from workspace.processes import Exit, Running
 
 _MILLISECONDS: Final = 200
 """Between two looks whether a command that should ring is still there."""
-
-
-class StepDocument(TypedDict):
-    """One command of the story; one that was killed has a signal instead of an exit code."""
-
-    scene: str
-    command: str
-    exit: int | None
-    signal: int | None
-    output: str
-    passed: bool
 
 
 class SurpriseError(Exception):

@@ -1,6 +1,6 @@
 """The stage of `tasks demo`: a folder with everything in it, a database of its own, and processes that all end.
 
-Nothing of the person who runs it is read or written: the commands get another home, state and root.
+Nothing of the person who runs it is read or written: the commands get another home, settings, state and root.
 """
 
 import os
@@ -23,29 +23,24 @@ from store import embedded
 from workspace.processes import Launch, Running, start
 
 AGENT: Final = "scripted-agent"
-VARIABLES: Final = "variables"
-"""A file in the folder for a shell to read, so that its commands work there too."""
-
 TASKS: Final = (sys.executable, "-P", "-m", "cli.main")
 PATIENCE: Final = timedelta(minutes=3)
 """How long one command may take before something is wrong with it."""
 
 _AT_ONCE: Final = timedelta(0)
-_OURS: Final = ("TASKS_", "_TASKS_", "GIT_", "PG", "XDG_")
+_THEIRS: Final = ("TASKS_", "_TASKS_", "GIT_", "PG", "XDG_")
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_GIT: Final = """\
-[user]
-    name = You
-    email = you@example.com
-"""
+_GIT: Final = "[user]\n    name = You\n    email = you@example.com\n"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """A folder in which commands are run as a person would who has just come to this machine."""
+    """A folder in which commands are run as by a person who has just come to this machine."""
 
     folder: Path
+    keep: bool = False
     actor: str | None = None
+    variables_file: str = "variables"
     numbers: Iterator[int] = field(default_factory=count, repr=False)
 
     @property
@@ -60,18 +55,23 @@ class Stage:
 
     @property
     def variables(self) -> dict[str, str]:
-        """Return what makes our commands work here and nowhere else."""
-        told = {"TASKS_STATE": str(self.state), "TASKS_ROOT": str(self.state / "root"), "HOME": str(self.folder)}
-        return told | ({"TASKS_ACTOR": self.actor} if self.actor else {})
+        """Return what makes our commands work here and nowhere else; an empty one says nothing."""
+        return {
+            "TASKS_CONFIG": str(self.folder / "config.toml"),
+            "TASKS_DATABASE_URL": "",
+            "TASKS_STATE": str(self.state),
+            "TASKS_ROOT": str(self.state / "root"),
+            "TASKS_ACTOR": self.actor or "",
+        }
 
     def environment(self, source: Mapping[str, str]) -> dict[str, str]:
         """Return the whole environment of a command: the caller's, without what leads to the caller's things."""
-        kept = {name: value for name, value in source.items() if not name.startswith(_OURS)}
+        kept = {name: value for name, value in source.items() if not name.startswith(_THEIRS)}
         path = os.pathsep.join([str(self.folder / "bin"), source.get("PATH") or os.defpath])
-        return kept | self.variables | {"PATH": path, "GIT_CONFIG_NOSYSTEM": "1"}
+        return kept | self.variables | {"PATH": path, "HOME": str(self.folder), "GIT_CONFIG_NOSYSTEM": "1"}
 
-    def write(self, name: str, text: str, mode: int = 0o644) -> None:
-        """Write one file of the story."""
+    def write(self, name: str, text: str, *, mode: int = 0o644) -> None:
+        """Write one file."""
         path = self.folder / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -79,13 +79,12 @@ class Stage:
 
     @contextmanager
     def running(self, words: Sequence[str]) -> Iterator[Running]:
-        """Run a command line in the folder; it does not outlive the block."""
-        argv = (*TASKS, *words[1:]) if words[0] == "tasks" else tuple(words)
+        """Run a command line in the folder; nothing of it outlives the block."""
         launch = Launch(
-            argv=argv,
+            argv=(*TASKS, *words[1:]) if words[0] == "tasks" else words,
             folder=self.folder,
             environment=self.environment(os.environ),
-            output=self.folder / "said" / str(next(self.numbers)),
+            output=self.folder / "said" / f"{next(self.numbers)}.txt",
             time_limit=PATIENCE,
         )
         with start(launch) as held:
@@ -98,12 +97,24 @@ class Stage:
         finally:
             running.stop(_AT_ONCE)
 
+    @contextmanager
+    def database(self) -> Iterator[None]:
+        """Keep the embedded server running between the commands: no longer than this, and no shorter."""
+        server = embedded.attach(self.state, patience=EMBEDDED)
+        try:
+            yield
+        finally:
+            _ignore_signals()
+            server.leave()
+            if not self.keep:  # for root it may lie outside of the folder
+                shutil.rmtree(server.data.parent, ignore_errors=True)
+
 
 @contextmanager
-def folder(*, keep: bool, actor: str | None) -> Iterator[Stage]:
-    """Make the folder, and remove it whatever happens, unless it is to be kept."""
+def raised(*, keep: bool = False, actor: str | None = None) -> Iterator[Stage]:
+    """Make a stage, and remove it whatever happens, unless it is to be kept."""
     with _signals_interrupt():
-        stage = Stage(Path(tempfile.mkdtemp(prefix="weighlock-demo-")).resolve(), actor)
+        stage = Stage(folder=Path(tempfile.mkdtemp(prefix="weighlock-demo-")).resolve(), keep=keep, actor=actor)
         try:
             _furnish(stage)
             yield stage
@@ -113,31 +124,20 @@ def folder(*, keep: bool, actor: str | None) -> Iterator[Stage]:
                 shutil.rmtree(stage.folder, ignore_errors=True)
 
 
-@contextmanager
-def database(stage: Stage, *, keep: bool) -> Iterator[None]:
-    """Keep the embedded server of the story running between its commands, and stop it at the end."""
-    server = embedded.attach(stage.state, patience=EMBEDDED)
-    try:
-        yield
-    finally:
-        _ignore_signals()
-        server.leave()
-        if not keep:  # for root it may lie outside the folder
-            shutil.rmtree(server.data.parent, ignore_errors=True)
-
-
 def _furnish(stage: Stage) -> None:
-    if os.geteuid() == 0:  # the server runs as a user of its own, who must be able to pass
-        stage.folder.chmod(0o711)
     for name in ("said", "state"):
-        (stage.folder / name).mkdir()
-    stage.state.chmod(0o711)
+        (stage.folder / name).mkdir(mode=0o700)
+    if os.geteuid() == 0:  # the server then runs as a user of its own, who must be able to pass
+        stage.folder.chmod(0o711)
+        stage.state.chmod(0o711)
     os.mkfifo(stage.bell, mode=0o600)
     stage.write(".gitconfig", _GIT)
-    stage.write(VARIABLES, "".join(f"export {name}={shlex.quote(value)}\n" for name, value in stage.variables.items()))
+    stage.write("config.toml", "# Everything is as it comes.\n")
+    exports = (f"export {name}={shlex.quote(value)}\n" for name, value in stage.variables.items())
+    stage.write(stage.variables_file, "".join(exports))
     python, agent, bell = (shlex.quote(str(path)) for path in (sys.executable, scripted_agent.__file__, stage.bell))
-    stage.write(f"bin/{AGENT}", f"#!/bin/sh\nexec {python} -I {agent} {bell}\n", 0o755)
-    stage.write("bin/python3", f'#!/bin/sh\nexec {python} "$@"\n', 0o755)  # the check of the plan wants one
+    stage.write(f"bin/{AGENT}", f"#!/bin/sh\nexec {python} -I {agent} {bell}\n", mode=0o755)
+    stage.write("bin/python3", f'#!/bin/sh\nexec {python} "$@"\n', mode=0o755)  # the check of the plan wants one
 
 
 @contextmanager

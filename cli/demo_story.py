@@ -42,8 +42,12 @@ GUIDANCE: Final = "Only the text. No links, no hooks."
 
 def tell(play: Play) -> None:
     """Play every scene in turn."""
-    for scene in SCENES:
-        scene(play)
+    a_repository(play)
+    a_plan(play)
+    play.page.text("The first command will want its database, a PostgreSQL server that comes with the install ...")
+    with play.stage.database():
+        for scene in SCENES:
+            scene(play)
 
 
 def a_repository(play: Play) -> None:
@@ -147,13 +151,14 @@ def review_and_merge(play: Play) -> None:
 
 def the_history(play: Play) -> None:
     """Read back everything that happened."""
-    play.scene("9. What happened, who did it, and why", "Every move, attempt and decision has a line for good.")
+    play.scene(
+        "9. What happened, who did it, and why",
+        "Every move, attempt and decision has a line, and no line can be changed.",
+    )
     play.run("tasks", "log", "1", shows=["claim", "raise_finding", "requeue", "gate_approved", "merge"])
 
 
 SCENES: Final = (
-    a_repository,
-    a_plan,
     the_first_run,
     the_scope_gate,
     something_unsafe,

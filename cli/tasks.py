@@ -135,7 +135,7 @@ def retry(
     """Queue a task again after its gate."""
     from cli import lookup, standings
     from store import interventions
-    from store.answers import Word
+    from store.words import Word
 
     word = Word(
         actor=context.actor,

@@ -1,8 +1,6 @@
 """Answers: what a person's word at a gate does, in one transaction of the caller, under the task's row lock."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from uuid import UUID
 
 from statemachine.gates import GateKind, GateState
@@ -15,31 +13,7 @@ from store.fixes import request_changes
 from store.gates import Gate
 from store.scope_answers import continue_in_scope, discard_paused
 from store.tasks import Task
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Word:
-    """What a person says at a gate; what does not belong to its kind is refused by the command, not ignored.
-
-    `tree` is the listing of the gate's head (path to mode), read before the transaction: the row lock and
-    the head prove that it is still the one.
-    """
-
-    actor: str
-    reason: str = ""
-    if_version: int | None = None
-    accept: tuple[int, ...] = ()
-    dismiss: tuple[int, ...] = ()
-    dismiss_all: bool = False
-    permit: bool = False
-    then: str = "retry"
-    budget: timedelta | None = None
-    retries: int | None = None
-    time_limit: timedelta | None = None
-    guidance: str = ""
-    amend: bool = False
-    cancel: bool = False
-    tree: Mapping[str, str] | None = None
+from store.words import Word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,5 @@
 """The answer at a finding gate: every owed finding decided, then the one event that follows."""
 
-from typing import TYPE_CHECKING
-
 from statemachine.decisions import Facts
 from statemachine.findings import FindingState
 from statemachine.gates import GateState
@@ -14,14 +12,12 @@ from store.findings import Finding
 from store.fixes import request_changes
 from store.gates import Gate
 from store.tasks import Question, Task
-
-if TYPE_CHECKING:
-    from store.answers import Word
+from store.words import Word
 
 _NEXT = ("retry", "review", "changes")
 
 
-def answer_findings(db: Connection, task: Task, asked: Gate, word: "Word") -> Task:
+def answer_findings(db: Connection, task: Task, asked: Gate, word: Word) -> Task:
     """Decide every open finding of a task and let it go on; refused while one is left out."""
     owed = {finding.id: finding for finding in findings.owed(db, task.id)}
     accepted, dismissed = _sorted_out(task, owed, word)
@@ -31,7 +27,7 @@ def answer_findings(db: Connection, task: Task, asked: Gate, word: "Word") -> Ta
     return go_on_decided(db, tasks.get(db, task.id), word, accepted=accepted)
 
 
-def go_on_decided(db: Connection, task: Task, word: "Word", *, accepted: list[Finding]) -> Task:
+def go_on_decided(db: Connection, task: Task, word: Word, *, accepted: list[Finding]) -> Task:
     """Move a task whose findings are all decided and whose gate is closed."""
     discarded = _discard_accepted(db, task, accepted, word)
     if discarded:
@@ -46,7 +42,7 @@ def go_on_decided(db: Connection, task: Task, word: "Word", *, accepted: list[Fi
     return interventions.requeue(db, task, word)
 
 
-def _sorted_out(task: Task, owed: dict[int, Finding], word: "Word") -> tuple[list[Finding], list[Finding]]:
+def _sorted_out(task: Task, owed: dict[int, Finding], word: Word) -> tuple[list[Finding], list[Finding]]:
     named = set(word.accept) | set(word.dismiss)
     unknown = sorted(named - set(owed))
     if unknown:
@@ -69,7 +65,7 @@ def _sorted_out(task: Task, owed: dict[int, Finding], word: "Word") -> tuple[lis
     return accepted, [finding for finding in owed.values() if finding not in accepted]
 
 
-def _require(word: "Word", owed: dict[int, Finding]) -> None:
+def _require(word: Word, owed: dict[int, Finding]) -> None:
     if owed and not word.reason.strip():
         raise Refusal("reason_required", "a decision about findings needs a reason", hint="add --reason TEXT")
     if word.then not in _NEXT:
@@ -82,13 +78,13 @@ def _require(word: "Word", owed: dict[int, Finding]) -> None:
         )
 
 
-def _decide(db: Connection, chosen: list[Finding], state: FindingState, word: "Word") -> None:
+def _decide(db: Connection, chosen: list[Finding], state: FindingState, word: Word) -> None:
     permit = word.permit and state is FindingState.dismissed
     for finding in chosen:
         findings.decide(db, finding.id, state=state, actor=word.actor, reason=word.reason, permit=permit)
 
 
-def _discard_accepted(db: Connection, task: Task, accepted: list[Finding], word: "Word") -> Task | None:
+def _discard_accepted(db: Connection, task: Task, accepted: list[Finding], word: Word) -> Task | None:
     """Accepting a finding about committed work takes that work, and everything after it, out of the ledger."""
     attempts = {finding.attempt_id for finding in accepted}
     unsafe = [entry for entry in ledger.live(db, task.id) if entry.attempt_id in attempts]
@@ -99,7 +95,7 @@ def _discard_accepted(db: Connection, task: Task, accepted: list[Finding], word:
     )
 
 
-def _accept_result(db: Connection, task: Task, word: "Word") -> Task:
+def _accept_result(db: Connection, task: Task, word: Word) -> Task:
     plan = plans.current(db, task=task.id, number=task.revision).plan
     passed = {result.command for result in checks.latest(db, task=task.id, head=task.head) if result.passed}
     facts = Facts(

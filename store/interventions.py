@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from statemachine import admissions
 from statemachine.admissions import RetryFacts
@@ -20,9 +19,7 @@ from store.gates import Gate
 from store.ledger import Entry
 from store.pauses import Pause
 from store.tasks import Change, Question, Task
-
-if TYPE_CHECKING:
-    from store.answers import Word
+from store.words import Word
 
 
 def stop(db: Connection, task: int, *, actor: str, if_version: int | None = None) -> Task:
@@ -45,7 +42,7 @@ def cancel(db: Connection, task: int, *, actor: str, reason: str, if_version: in
     return close_task(db, row, actor=actor, reason=reason, gate_state=GateState.withdrawn)
 
 
-def retry(db: Connection, task: int, word: "Word", *, attempt: AttemptState | None = None) -> Task:
+def retry(db: Connection, task: int, word: Word, *, attempt: AttemptState | None = None) -> Task:
     """Queue a task again at a person's word, with counts that start afresh; refused while anything is owed."""
     row = tasks.lock(db, task)
     owed = tuple(finding.id for finding in findings.owed(db, task))
@@ -67,7 +64,7 @@ def retry(db: Connection, task: int, word: "Word", *, attempt: AttemptState | No
     return requeue(db, row, word)
 
 
-def go_on(db: Connection, task: Task, asked: Gate, word: "Word") -> Task:
+def go_on(db: Connection, task: Task, asked: Gate, word: Word) -> Task:
     """Answer a limit or a failure gate: the open pause first, else a retry."""
     pause = pauses.latest(db, task.id)
     if pause and pause.state is PauseState.open:
@@ -76,7 +73,7 @@ def go_on(db: Connection, task: Task, asked: Gate, word: "Word") -> Task:
     return retry(db, task.id, word)
 
 
-def requeue(db: Connection, task: Task, word: "Word") -> Task:
+def requeue(db: Connection, task: Task, word: Word) -> Task:
     """Move a task that owes nothing and whose gate is closed back to the queue."""
     changed = _with_time_limit(db, task, word)
     return tasks.move(
@@ -147,7 +144,7 @@ def _budget_left(task: Task, granted: timedelta | None) -> timedelta | None:
     return None if budget is None else budget - task.spent
 
 
-def _with_time_limit(db: Connection, task: Task, word: "Word") -> Change:
+def _with_time_limit(db: Connection, task: Task, word: Word) -> Change:
     """A new time limit for the next item is a new revision of the plan, covered by the decision that asked for it."""
     if word.time_limit is None:
         return Change()

@@ -1,7 +1,6 @@
 """The answer at a scope gate: keep the commit and declare its paths, or take it back."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from statemachine.decisions import Facts
 from statemachine.gates import GateState
@@ -16,12 +15,10 @@ from store.gates import Gate
 from store.interventions import discard_from, save_covered
 from store.pauses import Pause
 from store.tasks import Change, Task
-
-if TYPE_CHECKING:
-    from store.answers import Word
+from store.words import Word
 
 
-def continue_in_scope(db: Connection, task: Task, asked: Gate, word: "Word") -> Task:
+def continue_in_scope(db: Connection, task: Task, asked: Gate, word: Word) -> Task:
     """Keep an out-of-scope commit: with `amend`, by a revision that declares exactly its paths."""
     pause = _standing(db, task)
     plan = plans.current(db, task=task.id, number=task.revision).plan
@@ -43,7 +40,7 @@ def continue_in_scope(db: Connection, task: Task, asked: Gate, word: "Word") -> 
     )
 
 
-def discard_paused(db: Connection, task: Task, asked: Gate, word: "Word") -> Task:
+def discard_paused(db: Connection, task: Task, asked: Gate, word: Word) -> Task:
     """Take the paused item's commit back; it stays under its named ref and the item runs again."""
     pause = _standing(db, task)
     entry = next(entry for entry in ledger.live(db, task.id) if entry.attempt_id == pause.attempt_id)
@@ -62,7 +59,7 @@ def _standing(db: Connection, task: Task) -> Pause:
     return pause
 
 
-def _check(db: Connection, task: Task, pause: Pause, plan: Plan, word: "Word") -> None:
+def _check(db: Connection, task: Task, pause: Pause, plan: Plan, word: Word) -> None:
     """Refuse a revision that still misses a path, alters a done item, or whose rest does not fit the tree."""
     before = plans.current(db, task=task.id, number=pause.revision).plan
     seen = pauses.seen_paths(pause)

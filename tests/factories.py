@@ -21,7 +21,7 @@ from statemachine.plans import ApprovalMode, Item, Operation, OperationKind, Pla
 from statemachine.settlement import Outcome
 from statemachine.tasks import TaskEvent
 from store import allocations, answers, attempts, claims, merges, repositories, settlements, tasks, workers
-from store.answers import Word
+from store.words import Word
 from store.attempts import Attempt
 from store.engine import Connection, Database
 from store.findings import NewFinding

@@ -17,7 +17,7 @@ from recovery.reports import Report
 from statemachine.plans import Item, Operation, OperationKind, Plan
 from store import allocations, answers, attempts, checks, findings, ledger, outputs, pauses, tasks
 from store.allocations import Allocation
-from store.answers import Word
+from store.words import Word
 from store.attempts import Attempt
 from store.engine import Database
 from store.findings import Finding

@@ -15,7 +15,7 @@ from statemachine.refusals import Refusal
 from statemachine.settlement import Isolation, Outcome
 from statemachine.steps import Step, next_step
 from store import answers, attempts, claims, findings, gates, interventions, plans, steps, tasks
-from store.answers import Word
+from store.words import Word
 from store.attempts import Attempt
 from store.engine import Connection, Database
 from store.findings import Finding
