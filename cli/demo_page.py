@@ -32,11 +32,11 @@ class Page:
         """Begin a scene."""
         rule = "-" * max(0, self._columns - len(title) - 1)
         self._print("", f"{self._in(_BOLD, title)} {self._in(_DIM, rule)}")
-        self._print(*textwrap.wrap(text, self._columns))
+        self._print(*self._wrapped(text))
 
     def text(self, text: str) -> None:
         """Print a paragraph of our own."""
-        self._print("", *textwrap.wrap(printable(text), self._columns))
+        self._print("", *self._wrapped(text))
 
     def lines(self, *lines: str) -> None:
         """Print lines of our own as they are."""
@@ -44,7 +44,9 @@ class Page:
 
     def command(self, words: Sequence[str], after: str = "") -> None:
         """Print a command line as a person types it."""
-        self._print("", INDENT + self._in(_BOLD, f"$ {printable(shlex.join(words))}{after}"))
+        line = broken(words, self._columns - len(INDENT) - len("$  \\"))
+        shown = f"$ {line}{after}".split("\n")
+        self._print("", *(INDENT + self._in(_BOLD, each) for each in shown))
 
     def said(self, text: str) -> None:
         """Print what a command said."""
@@ -62,6 +64,9 @@ class Page:
             case Exit(code=code) if code != 0:
                 self._aside(f"(exit code {code})")
 
+    def _wrapped(self, text: str) -> list[str]:
+        return textwrap.wrap(printable(text), self._columns, break_long_words=False, break_on_hyphens=False)
+
     def _aside(self, text: str) -> None:
         self._print(INDENT + self._in(_DIM, text))
 
@@ -71,6 +76,29 @@ class Page:
     def _print(self, *lines: str) -> None:
         if not self._silent:
             streams.write("".join(f"{line}\n" for line in lines))
+
+
+def broken(words: Sequence[str], width: int) -> str:
+    """Write a command line for a shell, broken before an option where it is too long for one line."""
+    lines = [""]
+    for part in _parts(words):
+        if lines[-1] and len(lines[-1]) + len(part) >= width:
+            lines.append(HANGING + part)
+        else:
+            lines[-1] = f"{lines[-1]} {part}" if lines[-1] else part
+    return " \\\n".join(lines)
+
+
+def _parts(words: Sequence[str]) -> list[str]:
+    """Keep every option together with its value."""
+    parts: list[str] = []
+    for word in words:
+        quoted = printable(shlex.quote(word))
+        if parts and not word.startswith("--"):
+            parts[-1] += f" {quoted}"
+        else:
+            parts.append(quoted)
+    return parts
 
 
 def fold(line: str, width: int) -> list[str]:

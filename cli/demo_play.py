@@ -6,13 +6,15 @@ import shlex
 import signal
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cli.demo_page import Page
-from cli.demo_schemas import StepDocument
 from cli.demo_stage import PATIENCE, Stage
 from workspace import proctree
 from workspace.processes import Exit, Running
+
+if TYPE_CHECKING:
+    from cli.demo_schemas import StepDocument
 
 _MILLISECONDS: Final = 200
 """Between two looks whether a command that should ring is still there."""

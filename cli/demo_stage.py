@@ -19,7 +19,7 @@ from typing import Final
 
 from cli import scripted_agent
 from cli.context import EMBEDDED
-from store import embedded
+from store import embedded, homes
 from workspace.processes import Launch, Running, start
 
 AGENT: Final = "scripted-agent"
@@ -100,14 +100,17 @@ class Stage:
     @contextmanager
     def database(self) -> Iterator[None]:
         """Keep the embedded server running between the commands: no longer than this, and no shorter."""
-        server = embedded.attach(self.state, patience=EMBEDDED)
+        home = homes.home_of(self.state)
         try:
-            yield
+            server = embedded.attach(self.state, patience=EMBEDDED)
+            try:
+                yield
+            finally:
+                _ignore_signals()
+                server.leave()
         finally:
-            _ignore_signals()
-            server.leave()
             if not self.keep:  # for root it may lie outside of the folder
-                shutil.rmtree(server.data.parent, ignore_errors=True)
+                shutil.rmtree(home, ignore_errors=True)
 
 
 @contextmanager

@@ -1,14 +1,29 @@
-"""Queued tasks whose budget is spent: nobody would claim them, so they go to their limit gate."""
+"""Tasks whose budget is spent: nobody would claim them, so they go to their limit gate."""
 
 from recovery.reports import Notes
 from recovery.scene import Scene
-from store import claims, recoveries
+from statemachine.tasks import TaskEvent, TaskState
+from store import recoveries, tasks
+from store.engine import Connection
+from store.tasks import Question, Task
+
+_SPENT = "the budget is spent"
 
 
 def spend_out(scene: Scene, notes: Notes) -> None:
     """Put queued tasks without budget at their limit gate."""
     with scene.database.connection() as db:
-        for task in recoveries.exhausted(db):
-            if not notes.dry_run:
-                claims.hit_limit(db, task, actor=scene.actor)
-            notes.did(task.id, "hit_limit", "its budget is spent")
+        found = recoveries.exhausted(db)
+    for task in found:
+        with notes.apart(task.id):
+            with scene.writing() as db:
+                moved = gated(db, tasks.lock(db, task.id), actor=scene.actor)
+            if moved.state is TaskState.needs_human:
+                notes.did(task.id, TaskEvent.hit_limit, _SPENT)
+
+
+def gated(db: Connection, task: Task, *, actor: str) -> Task:
+    """Move a task that was put into the queue without budget on to its limit gate; any other stays where it is."""
+    if task.state is not TaskState.queued or task.budget is None or task.spent < task.budget:
+        return task
+    return tasks.move(db, task, TaskEvent.hit_limit, actor=actor, question=Question(reason=_SPENT))

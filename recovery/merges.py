@@ -6,30 +6,48 @@ from statemachine.merges import MergeState
 from statemachine.refusals import Refusal
 from statemachine.tasks import TaskEvent
 from store import merges, recoveries, tasks
-from store.recoveries import Overdue
+from store.merges import Merge
 from workspace import merges as targets
+
+_LOST = "its process was lost before the push was applied"
 
 
 def reconcile(scene: Scene, notes: Notes) -> None:
     """End merges whose push can no longer run, by what their target holds."""
+    after = 0
+    while page := _page(scene, after):
+        for merge in page:
+            with notes.apart(merge.task_id):
+                _reconcile(scene, notes, merge)
+        after = page[-1].task_id
+
+
+def _page(scene: Scene, after: int) -> list[Merge]:
     with scene.database.connection() as db:
-        overdue = recoveries.overdue_merges(db)
-    for merge in overdue:
-        try:
-            held = targets.holds(targets.target_state(merge.target, merge.branch), merge.commit)
-        except Refusal as unreadable:
-            notes.left(merge.task_id, "target_unreadable", unreadable.message)
-            continue
-        if not notes.dry_run:
-            _end(scene, merge, held=held)
-        notes.did(merge.task_id, "confirm_merge" if held else "fail_merge", f"{merge.branch} of {merge.target}")
+        return recoveries.overdue_merges(db, after=after, limit=recoveries.PAGE)
 
 
-def _end(scene: Scene, merge: Overdue, *, held: bool) -> None:
+def _reconcile(scene: Scene, notes: Notes, merge: Merge) -> None:
+    where = f"{merge.branch} of {merge.target}"
+    try:
+        held = targets.holds(targets.target_state(merge.target, merge.branch), merge.commit)
+    except Refusal as unreadable:
+        notes.left(merge.task_id, "target_unreadable", f"{where}: {unreadable.message}")
+        return
+    if _end(scene, merge, held=held):
+        notes.did(merge.task_id, TaskEvent.confirm_merge if held else TaskEvent.fail_merge, where)
+
+
+def _end(scene: Scene, merge: Merge, *, held: bool) -> bool:
+    """End it under the task's lock, unless somebody else did; a finding it owes sends its task to a person."""
     event = TaskEvent.confirm_merge if held else TaskEvent.fail_merge
     state = MergeState.merged if held else MergeState.failed
-    reason = "" if held else "its process was lost before the push was applied"
-    with scene.database.transaction() as db:
+    reason = "" if held else _LOST
+    with scene.writing() as db:
         task = tasks.lock(db, merge.task_id)
+        live = merges.live(db, merge.task_id)
+        if live is None or live.id != merge.id:
+            return False
         tasks.move(db, task, event, actor=scene.actor, reason=reason)
         merges.end(db, merge.id, state, reason=reason)
+    return True

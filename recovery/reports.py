@@ -1,6 +1,10 @@
 """What a recovery pass found and did, line by line."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+from statemachine.refusals import LeaseLost, Refusal, Unavailable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +34,6 @@ class Report:
 class Notes:
     """Collect lines while a pass runs."""
 
-    dry_run: bool = False
     lines: list[Line] = field(default_factory=list)
     unfinished: list[Line] = field(default_factory=list)
 
@@ -42,6 +45,23 @@ class Notes:
         """Note something that is not put right yet."""
         self.unfinished.append(Line(task=task, what=what, detail=detail))
 
-    def report(self) -> Report:
+    @contextmanager
+    def apart(self, task: int | None, about: str = "") -> Iterator[None]:
+        """Keep what goes wrong in the block to itself: it is named, and whatever comes next is done all the same.
+
+        Only a database that is away gets out: nothing else could be done either.
+        """
+        try:
+            yield
+        except Unavailable:
+            raise
+        except LeaseLost:
+            self.did(task, "left_alone", "somebody else has it by now")
+        except Refusal as refused:
+            self.left(task, refused.code, f"{about}{refused.message}")
+        except Exception as error:  # noqa: BLE001 - one bad row, or one defect of ours, must not keep the rest waiting
+            self.left(task, "unexpected", f"{about}{type(error).__name__}: {error}")
+
+    def report(self, *, dry_run: bool) -> Report:
         """Close the collection."""
-        return Report(dry_run=self.dry_run, lines=tuple(self.lines), unfinished=tuple(self.unfinished))
+        return Report(dry_run=dry_run, lines=tuple(self.lines), unfinished=tuple(self.unfinished))

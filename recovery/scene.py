@@ -1,33 +1,98 @@
 """The scene of a recovery pass: whose it is, where it looks, and what its repairs share."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import timedelta
+from uuid import UUID
 
+from statemachine.refusals import Refusal
+from statemachine.workers import WorkerState
 from store import workers
-from store.engine import Database
+from store.engine import Connection, Database
+from store.recoveries import Interrupted
 from workspace.commits import Identity
 from workspace.hosts import Host, gone
 from workspace.roots import Root
 
-# One tree at a time, each step bounded (end 30 s, inspect 120 s, export 60 s): one lease outlasts them all.
+# One tree at a time, each step bounded (end 60 s, inspect 120 s, export 60 s): one lease outlasts them all.
 LEASE = timedelta(minutes=10)
+
+
+class _TakenBack(Exception):  # noqa: N818 - nothing went wrong
+    """End the transaction of a dry run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """One pass of one process; `worker` gives the row that takes leases, made when the first one is taken."""
+    """One pass of one process; `worker` gives the row that takes leases, made when the first one is taken.
+
+    `resumed` and `settled` name the tasks and attempts this pass has dealt with, or in a dry run would have.
+    """
 
     database: Database
     root: Root
     host: Host
     actor: str
     identity: Identity
+    dry_run: bool
     worker: Callable[[], int]
+    resumed: set[int] = field(default_factory=set)
+    settled: set[UUID] = field(default_factory=set)
+    _dead: dict[int, bool] = field(default_factory=dict)
 
-    def proven_dead(self, *, worker: int, process: Host) -> bool:
-        """Tell whether a process of this host is gone for certain: its pid and start time, and its sign of life."""
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Open the transaction of one repair; a dry run makes it in full and takes it back."""
+        with suppress(_TakenBack), self.database.transaction() as db:
+            yield db
+            if self.dry_run:
+                raise _TakenBack
+
+    def proven_dead(self, found: Interrupted) -> bool:
+        """Tell whether a lease's worker is gone for certain: it said so itself, or its process here is no more."""
+        if found.worker_state is WorkerState.gone:
+            return True
+        if found.lease_worker not in self._dead:
+            self._dead[found.lease_worker] = self._is_gone(found)
+        return self._dead[found.lease_worker]
+
+    def _is_gone(self, found: Interrupted) -> bool:
+        process = Host(id=found.host, boot=found.boot_id, pid=found.pid, started=found.started)
         if process.id != self.host.id or not gone(process):
             return False
         with self.database.session() as db:
-            return workers.lock_is_free(db, worker)
+            return workers.lock_is_free(db, found.lease_worker)
+
+
+@contextmanager
+def taking_leases(database: Database, host: Host, actor: str) -> Iterator[Callable[[], int]]:
+    """Give what registers this process as a holder of leases, once and only if asked; it leaves at the end."""
+    rows: list[int] = []
+
+    def worker() -> int:
+        if not rows:
+            rows.append(_register(database, host, actor))
+        return rows[0]
+
+    try:
+        yield worker
+    finally:
+        for row in rows:
+            with suppress(Refusal), database.connection() as db:
+                workers.leave(db, row)
+
+
+def _register(database: Database, host: Host, actor: str) -> int:
+    with database.connection() as db:
+        return workers.register(
+            db,
+            name=actor,
+            host=host.id,
+            boot_id=host.boot,
+            pid=host.pid,
+            started=host.started,
+            kinds=[],
+            executors=[],
+            slots=1,
+        ).id

@@ -1,17 +1,21 @@
 """Trees that a dead worker left: inspected and screened in full, nothing committed, what they hold kept."""
 
 import hashlib
-import json
+import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import screening
+from recovery import folders
 from recovery.scene import Scene
+from screening import Verdict
+from statemachine.attempts import WRITING, AttemptState
 from statemachine.findings import FindingKind
 from statemachine.plans import Item
 from statemachine.refusals import Refusal
-from store import allocations, attempts, findings, plans, repositories, tasks
+from statemachine.texts import quote
+from store import allocations, findings, plans, repositories, tasks
 from store.attempts import Attempt
 from store.engine import Connection
 from store.findings import NewFinding
@@ -21,7 +25,18 @@ from workspace import executors
 from workspace import repositories as runners
 from workspace.executors import Executor, Place
 from workspace.inspections import Inspection
-from workspace.links import LinkState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """The rows and places that belong to the tree of one running attempt."""
+
+    attempt: Attempt
+    item: Item
+    repository: Repository
+    executor: Executor
+    place: Place
+    permits: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,49 +50,28 @@ class Remains:
     files: tuple[NewOutput, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Case:
-    """The rows and places that belong to one tree."""
+def of(db: Connection, scene: Scene, attempt: Attempt) -> Tree | Remains:
+    """Find the tree of an attempt by attempt and allocation; or say why there is none to look at.
 
-    attempt: Attempt
-    item: Item
-    repository: Repository
-    executor: Executor
-    place: Place
-    folder: Path
-    permits: frozenset[str]
-
-
-def examine(scene: Scene, attempt: attempts.Attempt) -> Remains:
-    """Inspect and screen the tree of an attempt whose worker and agent are gone."""
-    with scene.database.connection() as db:
-        case = _case(db, scene, attempt)
-    if case is None or not case.place.folder.is_dir():
-        return Remains(failure="its workspace was gone when its worker was found dead")
-    try:
-        inspected = _inspect(case)
-    except Refusal as refused:
-        found = NewFinding.refused(FindingKind.inspection_failed, refused, item=case.item.id)
-        return Remains(findings=(found,))
-    return _export(scene, case, inspected, _screen(case, inspected))
-
-
-def _case(db: Connection, scene: Scene, attempt: Attempt) -> _Case | None:
+    Refuses where there is one and what is needed to look at it is not here; then its task has to wait.
+    """
+    if attempt.kind not in WRITING or attempt.state is not AttemptState.running:
+        return Remains()
     held = next((row for row in allocations.live(db, attempt.task_id) if row.id == attempt.allocation_id), None)
-    plan = plans.current(db, task=attempt.task_id, number=attempt.revision).plan
-    item = plan.item(attempt.item_id or "")
-    if held is None or held.path is None or held.host != scene.host.id or item is None:
-        return None
+    if held is None or held.path is None:
+        return Remains(failure="its workspace was out of use already")
+    if held.host != scene.host.id:
+        return Remains(failure="its workspace is on another host")
     repository = repositories.get(db, tasks.get(db, attempt.task_id).repository_id)
-    runner = runners.open_repository(scene.root, repository.runner)
-    return _Case(
+    item = _item(db, attempt)
+    return Tree(
         attempt=attempt,
         item=item,
         repository=repository,
         executor=executors.find(attempt.executor),
         place=Place(
             root=scene.root,
-            repo=runner,
+            repo=runners.open_repository(scene.root, repository.runner),
             task=attempt.task_id,
             epoch=held.epoch,
             allocation=held.id,
@@ -85,55 +79,77 @@ def _case(db: Connection, scene: Scene, attempt: Attempt) -> _Case | None:
             path=held.path,
             baseline=held.baseline,
         ),
-        folder=scene.root.attempts / str(attempt.id),
         permits=findings.permits(db, task=attempt.task_id, item=item.id, revision=attempt.revision),
     )
 
 
-def _inspect(case: _Case) -> Inspection:
-    spool = case.folder / f"recovered-{case.attempt.epoch}"
-    return case.executor.inspect(case.place, spool=spool, links=_links(case))
+def _item(db: Connection, attempt: Attempt) -> Item:
+    found = plans.current(db, task=attempt.task_id, number=attempt.revision).plan.item(attempt.item_id or "")
+    if found is None:
+        raise Refusal("item_missing", f"revision {attempt.revision} has no item {attempt.item_id}")
+    return found
 
 
-def _links(case: _Case) -> LinkState:
-    """Read where declared links led before the launch; the row's digest proves that nobody rewrote the file since."""
-    try:
-        kept = LinkState(json.loads((case.folder / "links.json").read_text(encoding="ascii")))
-    except (OSError, ValueError) as error:
-        raise Refusal("links_unknown", "what is known of declared links cannot be read", reason=str(error)) from error
-    if kept.digest != case.attempt.links_digest:
-        raise Refusal("links_unknown", "what was kept about declared links is not what the attempt began with")
-    return kept
+def examine(scene: Scene, tree: Tree, *, epoch: int) -> Remains:
+    """Inspect and screen a tree whose worker and agent are dead; a dry run leaves no trace of having looked."""
+    if not os.path.lexists(tree.place.folder):
+        return Remains(failure="its workspace was gone")
+    with folders.room(scene, tree.attempt, epoch=epoch) as spool:
+        try:
+            inspected = _inspect(scene, tree, spool)
+            verdict = _screen(tree, inspected)
+        except Refusal as refused:
+            found = NewFinding.refused(FindingKind.inspection_failed, refused, item=tree.item.id)
+            return Remains(findings=(found,))
+        remains = Remains(
+            manifest_digest=inspected.digest,
+            findings=tuple(map(NewFinding.of, verdict.violations)),
+            evidence=_evidence(verdict),
+        )
+        return remains if scene.dry_run else _export(scene, tree, inspected, remains)
 
 
-def _screen(case: _Case, inspected: Inspection) -> Remains:
+def _inspect(scene: Scene, tree: Tree, spool: Path) -> Inspection:
+    links = folders.links(scene, tree.attempt)
+    return tree.executor.inspect(tree.place, spool=spool, links=links)
+
+
+def _screen(tree: Tree, inspected: Inspection) -> Verdict:
     policy = screening.Policy(
-        ignored=case.repository.policy.get("ignored", "note"),
-        agent_commits="finding" if case.executor.commits_watched else "note",
+        ignored=tree.repository.policy.get("ignored", "note"),
+        agent_commits="finding" if tree.executor.commits_watched else "note",
     )
-    verdict = screening.judge(item=case.item, manifest=inspected.manifest, policy=policy, permits=case.permits)
-    return Remains(
-        manifest_digest=inspected.digest,
-        findings=tuple(map(NewFinding.of, verdict.violations)),
-        evidence={"notes": list(verdict.notes)} if verdict.notes else {},
-    )
+    try:
+        return screening.judge(item=tree.item, manifest=inspected.manifest, policy=policy, permits=tree.permits)
+    except Exception as error:
+        # What could not be judged is not harmless, whoever is to blame.
+        raise Refusal("not_judged", f"the tree could not be judged: {type(error).__name__}: {error}") from error
 
 
-def _export(scene: Scene, case: _Case, inspected: Inspection, remains: Remains) -> Remains:
+def _evidence(verdict: Verdict) -> dict[str, Any]:
+    permitted = [
+        {"kind": each.kind.value, "fingerprint": each.fingerprint, **each.evidence} for each in verdict.permitted
+    ]
+    said = {"notes": list(verdict.notes), "sensitive": list(verdict.sensitive), "permitted": permitted}
+    return {name: value for name, value in said.items() if value}
+
+
+def _export(scene: Scene, tree: Tree, inspected: Inspection, remains: Remains) -> Remains:
+    """Keep what was made; a failure to is text, for the workspace stays whatever happens."""
     if not inspected.manifest.get("changes"):
         return remains
     try:
-        kept = case.executor.export(
-            case.place,
+        kept = tree.executor.export(
+            tree.place,
             inspected,
-            attempt=case.attempt.id,
+            attempt=tree.attempt.id,
             author=scene.identity,
-            date=case.attempt.started_at or case.attempt.admitted_at,
-            path=case.folder / "partial.diff",
+            date=tree.attempt.started_at or tree.attempt.admitted_at,
+            path=folders.of(scene, tree.attempt) / "partial.diff",
         )
-    except Refusal as refused:
-        return replace(remains, failure=f"its output was not kept: {refused.message}")
-    return replace(remains, files=(_named(kept.path),))
+        return replace(remains, files=(_named(kept.path),))
+    except (Refusal, OSError) as error:
+        return replace(remains, failure=f"its output was not kept: {quote(str(error))}")
 
 
 def _named(path: Path) -> NewOutput:

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
-from statemachine.attempts import AttemptKind, AttemptState
+from statemachine.workers import WorkerState
 from store.engine import Connection
 from store.merges import Merge
 from store.rows import many
@@ -26,19 +25,8 @@ class Interrupted:
     boot_id: str
     pid: int
     started: str
-    worker_state: str
+    worker_state: WorkerState
     attempt_id: UUID | None
-    attempt_state: AttemptState | None
-    attempt_kind: AttemptKind | None
-    handle: dict[str, Any] | None
-    allocation_id: UUID | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overdue(Merge):
-    """A merge whose owner can no longer be pushing."""
-
-    task_version: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +52,9 @@ def interrupted(db: Connection, *, host: str, after: int = 0, limit: int = PAGE)
     return many(db, Interrupted, "list_interrupted", host=host, after=after, limit=limit)
 
 
-def overdue_merges(db: Connection) -> list[Overdue]:
+def overdue_merges(db: Connection, *, after: int = 0, limit: int = PAGE) -> list[Merge]:
     """List merges whose lease and push time are over."""
-    return many(db, Overdue, "list_merging")
+    return many(db, Merge, "list_merging", after=after, limit=limit)
 
 
 def exhausted(db: Connection) -> list[Task]:

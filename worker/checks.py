@@ -12,7 +12,7 @@ from store.engine import Connection
 from store.settlements import Report
 from store.tasks import Task
 from worker import runs, spaces
-from worker.launches import TIME_LIMIT, Ended, exit_code, log_of, mark_launched, run_agent
+from worker.launches import TIME_LIMIT, Ended, deadline, exit_code, log_of, mark_launched, run_agent
 from worker.leases import Lease
 from worker.publishing import publish_refs
 from worker.runs import Run
@@ -64,10 +64,10 @@ def _attempt(run: Run, commands: tuple[str, ...]) -> tuple[Space | None, _Outcom
     space: Space | None = None
     try:
         space = spaces.prepare(run)
-        left = mark_launched(run, space, links_digest=None).budget_left
+        until = deadline(mark_launched(run, space, links_digest=None))
         ran = []
         for number, each in enumerate(commands, start=1):
-            ended = run_agent(run, space, _order(run, each, number), budget_left=left)
+            ended = run_agent(run, space, _order(run, each, number), deadline=until)
             ran.append(_Checked(command=each, ended=ended))
             if ended.stopped:
                 break

@@ -18,7 +18,7 @@ from store.settlements import Report
 from store.tasks import Task
 from worker import runs, spaces
 from worker.judging import Judged, judge
-from worker.launches import TIME_LIMIT, Ended, exit_code, log_of, mark_launched, run_agent
+from worker.launches import TIME_LIMIT, Ended, deadline, exit_code, log_of, mark_launched, run_agent
 from worker.leases import Lease
 from worker.publishing import publish_refs
 from worker.runs import Run
@@ -72,7 +72,7 @@ def _attempt(run: Run) -> tuple[Space | None, _Unlaunched | _Ran]:
             return space, _linked(run, attached.links)
         order = _order(run, attached)
         launched = mark_launched(run, space, links_digest=attached.links.digest)
-        ended = run_agent(run, space, order, budget_left=launched.budget_left)
+        ended = run_agent(run, space, order, deadline=deadline(launched))
     except LeaseLost:
         raise
     except (Refusal, OSError) as error:

@@ -42,9 +42,13 @@ def mark_launched(run: Run, space: Space, *, links_digest: str | None) -> Launch
         )
 
 
-def run_agent(run: Run, space: Space, order: Order, *, budget_left: timedelta | None) -> Ended:
+def deadline(launched: Launched) -> float | None:
+    """Say when the task's budget ends, on the monotonic clock."""
+    return None if launched.budget_left is None else time.monotonic() + launched.budget_left.total_seconds()
+
+
+def run_agent(run: Run, space: Space, order: Order, *, deadline: float | None) -> Ended:
     """Start the agent held, record which process it is, let it go, and wait for its end or end it."""
-    deadline = None if budget_left is None else time.monotonic() + budget_left.total_seconds()
     with run.executor.launch(space.place, order) as held:
         with run.station.database.connection() as db:
             attempts.note_handle(db, run.attempt, asdict(held.handle))

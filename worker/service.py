@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 from types import FrameType
 
-from statemachine.refusals import Refusal
+from statemachine.refusals import Refusal, Unavailable
 from store import claims, workers
 from store.engine import Database
 from store.tasks import Task
@@ -47,20 +47,27 @@ class _Loop:
 
     def __init__(self, station: Station, *, recover: Callable[[], object], once: bool, only: int | None) -> None:
         self._station = station
-        self._recover = recover
         self._once = once or only is not None
         self._only = only
         self._busy: set[threading.Thread] = set()
         self._changed = threading.Condition()
-        self._recovered_at = time.monotonic()
+        self._recovery = _Recovery(station, recover)
         self._failure: BaseException | None = None
+        self._away = False
 
     def run(self) -> None:
-        while not self._station.draining.is_set() and not self._failure:
-            if not self._fill() and not self._wait():
-                break
-        with self._changed:
-            self._changed.wait_for(lambda: not self._busy)
+        """Claim until told to end; whatever happens, what was claimed comes to rest before this returns."""
+        try:
+            while not self._station.draining.is_set() and not self._failure:
+                if not self._fill() and not self._wait():
+                    break
+        except BaseException:
+            self._station.draining.set()
+            raise
+        finally:
+            with self._changed:
+                self._changed.wait_for(lambda: not self._busy)
+            self._recovery.join()
         if self._failure:
             raise self._failure
 
@@ -69,11 +76,25 @@ class _Loop:
         if len(self._busy) >= self._station.settings.slots:
             return False
         sent = time.monotonic()
-        task = self._claim()
+        task = self._claim_patiently()
         if task is None:
             return False
         self._start(task, sent)
         return True
+
+    def _claim_patiently(self) -> Task | None:
+        """Claim; a service outlives a database that is away for a while, a single run does not."""
+        try:
+            task = self._claim()
+        except Unavailable as unavailable:
+            if self._once:
+                raise
+            if not self._away:
+                self._station.say(f"{unavailable.message} [{unavailable.code}]; trying again")
+            self._away = True
+            return None
+        self._away = False
+        return task
 
     def _claim(self) -> Task | None:
         settings = self._station.settings
@@ -116,10 +137,36 @@ class _Loop:
             return False
         with self._changed:
             self._changed.wait(self._station.settings.poll.total_seconds())
-        if not self._once and time.monotonic() - self._recovered_at > RECOVER_EVERY.total_seconds():
-            self._recovered_at = time.monotonic()
-            self._recover()
+        if not self._once:
+            self._recovery.run_when_due()
         return True
+
+
+class _Recovery:
+    """Run recovery passes beside the claims, never two at once; a pass that failed is told and comes again."""
+
+    def __init__(self, station: Station, recover: Callable[[], object]) -> None:
+        self._station = station
+        self._recover = recover
+        self._due = time.monotonic() + RECOVER_EVERY.total_seconds()
+        self._thread: threading.Thread | None = None
+
+    def run_when_due(self) -> None:
+        if time.monotonic() < self._due or (self._thread and self._thread.is_alive()):
+            return
+        self._due = time.monotonic() + RECOVER_EVERY.total_seconds()
+        self._thread = threading.Thread(target=self._pass, name="recovery")
+        self._thread.start()
+
+    def join(self) -> None:
+        if self._thread:
+            self._thread.join()
+
+    def _pass(self) -> None:
+        try:
+            self._recover()
+        except Refusal as refused:
+            self._station.say(f"recovery: {refused.message} [{refused.code}]; trying again")
 
 
 @contextmanager

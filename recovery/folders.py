@@ -1,0 +1,75 @@
+"""What an attempt left in its own folder, read as what it is: written where an agent could have been."""
+
+import json
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from recovery.scene import Scene
+from statemachine.refusals import Refusal
+from store.attempts import Attempt
+from workspace import trash
+from workspace.links import LinkState
+
+# What is of use only while an attempt runs: its temporary files, and what was read of its tree.
+_SCRATCH: Final = ("tmp", "spool", "attached")
+_LONGEST: Final = 64 << 20
+# A pipe in place of the file must not be waited for, nor a link followed.
+_PLAINLY: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def of(scene: Scene, attempt: Attempt) -> Path:
+    """Name the folder of an attempt."""
+    return scene.root.attempts / str(attempt.id)
+
+
+@contextmanager
+def room(scene: Scene, attempt: Attempt, *, epoch: int) -> Iterator[Path]:
+    """Give a place for what is read of a tree, not made yet and gone afterwards; a dry run has it elsewhere."""
+    if scene.dry_run:
+        with tempfile.TemporaryDirectory(prefix="weighlock-") as elsewhere:
+            yield Path(elsewhere, "spool")
+        return
+    spool = of(scene, attempt) / f"recovered-{epoch}"
+    try:
+        yield spool
+    finally:
+        shutil.rmtree(spool, ignore_errors=True)
+
+
+def links(scene: Scene, attempt: Attempt) -> LinkState:
+    """Read where declared links led before the launch; the row's digest proves that nobody rewrote the file since."""
+    try:
+        kept = LinkState(json.loads(_read(of(scene, attempt) / "links.json")))
+        true = kept.digest == attempt.links_digest
+    except (OSError, ValueError, RecursionError) as error:
+        raise _unknown(f"what is known of declared links cannot be read: {error}") from error
+    if not true:
+        raise _unknown("what was kept about declared links is not what the attempt began with")
+    return kept
+
+
+def clear(scene: Scene, attempt: Attempt) -> None:
+    """Remove what an attempt needed only while it ran; what cannot be removed stays in its folder."""
+    for name in _SCRATCH:
+        with suppress(OSError):
+            folder = of(scene, attempt) / name
+            trash.empty(folder)
+            folder.rmdir()
+
+
+def _read(path: Path) -> bytes:
+    descriptor = os.open(path, _PLAINLY)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(0, "it is no file")
+        return file.read(_LONGEST)
+
+
+def _unknown(message: str) -> Refusal:
+    return Refusal("links_unknown", message)
