@@ -103,10 +103,12 @@ def _parts(words: Sequence[str]) -> list[str]:
 
 def fold(line: str, width: int) -> list[str]:
     """Break one line between words, and let what follows hang beneath its own beginning."""
-    begin = line[: len(line) - len(line.lstrip())]
+    text = line.lstrip()
+    begin = line[: len(line) - len(text)]
     wrapped = textwrap.wrap(
-        line,
+        text,
         max(width, len(begin) + len(HANGING) + 1),
+        initial_indent=begin,
         subsequent_indent=begin + HANGING,
         break_long_words=False,
         break_on_hyphens=False,

@@ -1,5 +1,6 @@
 """Agents that outlived their worker: ended where they are proven ours, waited for where they are not."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from recovery.scene import Scene
@@ -9,50 +10,41 @@ from store.attempts import Attempt
 from store.engine import Connection
 from workspace import executors
 from workspace.executors import Executor
-from workspace.survivors import Handle
+from workspace.survivors import Handle, Survivor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
-    """The processes an attempt was seen to start on this host, by what was recorded before they were let go."""
+    """The processes an attempt started on this host, by what was recorded before they were let go."""
 
     executor: Executor
     handle: Handle
 
-    @property
-    def alive(self) -> bool:
-        """Tell whether anything that is proven ours is alive."""
-        return any(found.proven for found in self.executor.leftovers(self.handle))
-
-    @property
-    def doubtful(self) -> str:
-        """Name what may be ours and cannot be proven to be; empty where there is nothing of the kind."""
-        found = [each for each in self.executor.leftovers(self.handle) if not each.proven]
-        return ", ".join(f"{each.process.pid} {each.command}" for each in found[:5])
+    def survivors(self) -> tuple[Survivor, ...]:
+        """List what is alive of it, or may be it."""
+        return self.executor.leftovers(self.handle)
 
     def end(self) -> None:
-        """End all of it that is proven ours; refuse to go on while anything else may be.
-
-        Raises:
-            Refusal: `survivor_unproven`.
-        """
+        """End all of it that is proven ours. Raises `survivor_unproven` where anything is left that may be it."""
         if not self.executor.end_leftovers(self.handle):
-            self.refuse()
-
-    def refuse(self) -> None:
-        """Say that its task has to wait."""
-        raise Refusal(
-            "survivor_unproven",
-            f"what may be its agent is alive and cannot be proven to be: {self.doubtful or 'it could not be ended'}",
-            hint="end it by hand if it is; then the next pass goes on",
-        )
+            raise unproven(self.survivors())
 
 
 def of(db: Connection, scene: Scene, attempt: Attempt) -> Agent | None:
     """Find the agent of an attempt where it ran on this host: numbers of processes mean nothing on another."""
     if attempt.handle is None or attempt.allocation_id is None:
         return None
-    rows = allocations.listing(db, task=attempt.task_id, host=scene.host.id, released=True)
-    if attempt.allocation_id not in {row.id for row in rows}:
+    here = allocations.listing(db, task=attempt.task_id, host=scene.host.id, released=True)
+    if attempt.allocation_id not in {row.id for row in here}:
         return None
     return Agent(executor=executors.find(attempt.executor), handle=Handle(**attempt.handle))
+
+
+def unproven(survivors: Sequence[Survivor]) -> Refusal:
+    """Say that a task has to wait for processes nobody may end for it."""
+    shown = ", ".join(f"{each.process.pid} {each.command}" for each in survivors[:5])
+    return Refusal(
+        "survivor_unproven",
+        f"what may be its agent is alive and not proven to be: {shown or 'it is gone by now'}",
+        hint="end it by hand if it is; the next pass goes on",
+    )

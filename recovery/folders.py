@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from recovery.scene import Scene
 from statemachine.refusals import Refusal
@@ -16,9 +16,9 @@ from store.attempts import Attempt
 from workspace import trash
 from workspace.links import LinkState
 
-# What is of use only while an attempt runs: its temporary files, and what was read of its tree.
-_SCRATCH: Final = ("tmp", "spool", "attached")
-_LONGEST: Final = 64 << 20
+# What is of use only while an attempt runs: its temporary files, and what was read of its tree, by whomever.
+_SCRATCH: Final = ("tmp", "spool", "attached", "recovered-*")
+_LONGEST: Final = 16 << 20
 # A pipe in place of the file must not be waited for, nor a link followed.
 _PLAINLY: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -56,9 +56,8 @@ def links(scene: Scene, attempt: Attempt) -> LinkState:
 
 def clear(scene: Scene, attempt: Attempt) -> None:
     """Remove what an attempt needed only while it ran; what cannot be removed stays in its folder."""
-    for name in _SCRATCH:
+    for folder in (found for pattern in _SCRATCH for found in of(scene, attempt).glob(pattern)):
         with suppress(OSError):
-            folder = of(scene, attempt) / name
             trash.empty(folder)
             folder.rmdir()
 

@@ -1,17 +1,44 @@
 """Running tasks without a living worker: taken over, agents ended, trees looked at, attempts settled."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from recovery import agents, folders, storage, trees
+from recovery.agents import Agent
+from recovery.limits import gated
 from recovery.reports import Notes
 from recovery.scene import LEASE, Scene
-from recovery.trees import Remains, examine
-from statemachine.attempts import WRITING, AttemptState, StopReason
-from statemachine.refusals import LostRace, Refusal
+from recovery.trees import Remains, Tree
+from statemachine.attempts import StopReason
+from statemachine.refusals import LeaseLost, LostRace, Refusal
 from statemachine.tasks import TaskEvent
 from store import attempts, claims, outputs, recoveries, settlements, tasks
+from store.allocations import Allocation
+from store.attempts import Attempt
 from store.recoveries import Interrupted
 from store.settlements import Report
 from store.tasks import Question, Task
-from workspace.hosts import Host
-from workspace.survivors import Handle, end_survivors
+
+_NOTHING = Remains()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wreck:
+    """What a dead worker left of a task: its attempt with agent and tree, or nothing where it was between items."""
+
+    attempt: Attempt | None = None
+    agent: Agent | None = None
+    tree: Tree | Remains = _NOTHING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Resumed:
+    """Where a task went, in words, and what became of its workspaces."""
+
+    task: Task
+    was: str
+    workspaces: list[Allocation]
 
 
 def resume_interrupted(scene: Scene, notes: Notes) -> None:
@@ -19,43 +46,64 @@ def resume_interrupted(scene: Scene, notes: Notes) -> None:
     after = 0
     while page := _page(scene, after):
         for found in page:
-            try:
+            with notes.apart(found.id):
                 _resume(scene, notes, found)
-            except LostRace:
-                notes.did(found.id, "left_alone", "somebody else recovers it")
-            except Refusal as refused:
-                notes.left(found.id, refused.code, refused.message)
         after = page[-1].id
 
 
 def _page(scene: Scene, after: int) -> list[Interrupted]:
     with scene.database.connection() as db:
-        return recoveries.interrupted(db, host=scene.host.id, after=after)
+        return recoveries.interrupted(db, host=scene.host.id, after=after, limit=recoveries.PAGE)
 
 
 def _resume(scene: Scene, notes: Notes, found: Interrupted) -> None:
-    process = Host(id=found.host, boot=found.boot_id, pid=found.pid, started=found.started)
-    dead = scene.proven_dead(worker=found.lease_worker, process=process)
+    dead = scene.proven_dead(found)
     if not (dead or found.expired):
         return
     why = "its worker is gone" if dead else "its lease expired"
-    if notes.dry_run:
-        notes.did(found.id, "take_over", why)
+    # What keeps a task waiting is seen before its lease is taken, or every pass would take it again for nothing.
+    wreck = _look(scene, found)
+    living = wreck.agent.survivors() if wreck.agent else ()
+    if living and not any(each.proven for each in living):
+        raise agents.unproven(living)
+    if living and scene.dry_run:
+        scene.resumed.add(found.id)
+        notes.did(found.id, "take_over", f"{why}; its agent is alive and would be ended before its tree is judged")
         return
-    task = _take_over(scene, found, dead=dead, why=why)
-    if task is None:
-        return
-    if not _end_processes(found):
-        notes.left(
-            found.id, "survivor_unproven", "a process that may be its agent is still there; looked at again later"
-        )
-        return
-    moved = _settle(scene, task, found) if found.attempt_id else _between_items(scene, task)
-    notes.did(found.id, moved.state, f"{why}; it was {_where(found)}")
+    with _held(scene, found, dead=dead, why=why) as task:
+        if task is None:
+            return
+        resumed = _settle(scene, task, wreck) if wreck.attempt else _between_items(scene, task)
+    _tell(scene, notes, resumed, why)
 
 
-def _take_over(scene: Scene, found: Interrupted, *, dead: bool, why: str) -> Task | None:
+def _look(scene: Scene, found: Interrupted) -> _Wreck:
+    if found.attempt_id is None:
+        return _Wreck()
     with scene.database.connection() as db:
+        attempt = attempts.get_attempt(db, found.attempt_id)
+        return _Wreck(attempt=attempt, agent=agents.of(db, scene, attempt), tree=trees.of(db, scene, attempt))
+
+
+@contextmanager
+def _held(scene: Scene, found: Interrupted, *, dead: bool, why: str) -> Iterator[Task | None]:
+    """Hold a task by a lease of one's own; what goes wrong before it has moved gives the lease back."""
+    task = _take(scene, found, dead=dead, why=why)
+    try:
+        yield task
+    except BaseException:
+        if task is not None and not scene.dry_run:
+            with suppress(Refusal), scene.database.connection() as db:
+                claims.give_up(db, task=task.id, epoch=task.lease_epoch)
+        raise
+
+
+def _take(scene: Scene, found: Interrupted, *, dead: bool, why: str) -> Task | None:
+    """Take a task over, from where its zombie is fenced; none where somebody was faster. A dry run only reads it."""
+    with scene.database.connection() as db:
+        if scene.dry_run:
+            now = tasks.get(db, found.id)
+            return now if now.running_epoch == found.lease_epoch else None
         return claims.take_over(
             db,
             task=found.id,
@@ -68,22 +116,48 @@ def _take_over(scene: Scene, found: Interrupted, *, dead: bool, why: str) -> Tas
         )
 
 
-def _end_processes(found: Interrupted) -> bool:
-    """End what is left of the agent, where it ran on this host and is proven to be it."""
-    return not found.handle or end_survivors(Handle(**found.handle))
-
-
-def _settle(scene: Scene, task: Task, found: Interrupted) -> Task:
+def _settle(scene: Scene, task: Task, wreck: _Wreck) -> _Resumed:
     """Settle the attempt of a dead worker: nothing it saw counts, what its agent left does."""
-    assert found.attempt_id  # noqa: S101 - only called with one
+    attempt = _unmoved(scene, task, wreck)
+    if wreck.agent and not scene.dry_run:
+        wreck.agent.end()
+    remains = trees.examine(scene, wreck.tree, epoch=task.lease_epoch) if isinstance(wreck.tree, Tree) else wreck.tree
+    with scene.writing() as db:
+        settled = settlements.settle(db, _report(task, attempt, remains), actor=scene.actor)
+        for file in remains.files:
+            outputs.add(db, attempt=attempt.id, host=scene.host.id, file=file)
+        aside = storage.set_aside(db, scene, task.id)
+        moved = gated(db, settled.task, actor=scene.actor)
+    scene.settled[attempt.id] = task.id
+    if not scene.dry_run:
+        folders.clear(scene, attempt)
+    found = "".join(f", {finding.kind}" for finding in remains.findings)
+    was = f"attempt {attempt.number} was {attempt.state} and is {settled.attempt_state}{found}"
+    return _Resumed(task=moved, was=was, workspaces=aside)
+
+
+def _unmoved(scene: Scene, task: Task, wreck: _Wreck) -> Attempt:
+    """Read the attempt again, from where nobody else can write to it: it must still be what was looked at."""
     with scene.database.connection() as db:
-        attempt = attempts.get_attempt(db, found.attempt_id)
-    examined = attempt.kind in WRITING and attempt.state is AttemptState.running and attempt.allocation_id
-    remains = examine(scene, attempt) if examined else Remains()
-    report = Report(
+        now = attempts.active(db, task.id)
+    if now is None or _launched(now) != _launched(wreck.attempt):
+        raise _woken()
+    return now
+
+
+def _launched(attempt: Attempt | None) -> tuple[object, ...]:
+    return () if attempt is None else (attempt.id, attempt.state, attempt.allocation_id, attempt.handle)
+
+
+def _woken() -> LostRace:
+    return LostRace("conflict", "its worker woke up while it was looked at; the next pass looks again")
+
+
+def _report(task: Task, attempt: Attempt, remains: Remains) -> Report:
+    return Report(
         task=task.id,
         epoch=task.lease_epoch,
-        attempt=found.attempt_id,
+        attempt=attempt.id,
         manifest_digest=remains.manifest_digest,
         findings=remains.findings,
         evidence=remains.evidence,
@@ -91,30 +165,38 @@ def _settle(scene: Scene, task: Task, found: Interrupted) -> Task:
         recovering=True,
         recovered=True,
     )
-    with scene.database.transaction() as db:
-        settled = settlements.settle(db, report, actor=scene.actor)
-        for file in remains.files:
-            outputs.add(db, attempt=found.attempt_id, host=scene.host.id, file=file)
-    return settled.task
 
 
-def _between_items(scene: Scene, task: Task) -> Task:
-    """Move a task that nobody works on and whose last attempt is settled."""
-    event = TaskEvent.cancel if task.cancel_requested else _event(task.stop_reason)
-    question = Question(reason="stopped by a person between items")
-    with scene.database.connection() as db:
-        return tasks.move(db, task, event, actor=scene.actor, question=question, epoch=task.lease_epoch)
+def _between_items(scene: Scene, task: Task) -> _Resumed:
+    """Move a task that nobody works on and whose last attempt is settled, as its row under the lock says."""
+    with scene.writing() as db:
+        now = tasks.lock(db, task.id)
+        if now.running_epoch != task.lease_epoch:
+            raise LeaseLost(task=task.id, epoch=task.lease_epoch)
+        if attempts.active(db, task.id):
+            raise _woken()
+        event, reason = _step(now)
+        question = Question(reason=reason)
+        moved = tasks.move(db, now, event, actor=scene.actor, question=question, epoch=task.lease_epoch)
+        aside = storage.set_aside(db, scene, task.id)
+        moved = gated(db, moved, actor=scene.actor)
+    return _Resumed(task=moved, was="it was between items", workspaces=aside)
 
 
-def _event(stop: StopReason | None) -> TaskEvent:
-    match stop:
+def _step(task: Task) -> tuple[TaskEvent, str]:
+    if task.cancel_requested:
+        return TaskEvent.cancel, "cancelled by a person"
+    match task.stop_reason:
         case StopReason.user:
-            return TaskEvent.halt
+            return TaskEvent.halt, "stopped by a person between items"
         case StopReason.time_limit:
-            return TaskEvent.hit_limit
-        case _:
-            return TaskEvent.requeue
+            return TaskEvent.hit_limit, "the budget is spent"
+        case StopReason.shutdown | StopReason.stale | None:
+            return TaskEvent.requeue, "its worker was lost between items"
 
 
-def _where(found: Interrupted) -> str:
-    return f"in an attempt that was {found.attempt_state}" if found.attempt_id else "between items"
+def _tell(scene: Scene, notes: Notes, resumed: _Resumed, why: str) -> None:
+    scene.resumed.add(resumed.task.id)
+    notes.did(resumed.task.id, resumed.task.state, f"{why}; {resumed.was}")
+    for row in resumed.workspaces:
+        storage.told(notes, row)

@@ -27,7 +27,8 @@ class _TakenBack(Exception):  # noqa: N818 - nothing went wrong
 class Scene:
     """One pass of one process; `worker` gives the row that takes leases, made when the first one is taken.
 
-    `resumed` and `settled` name the tasks and attempts this pass has dealt with, or in a dry run would have.
+    `resumed` names the tasks and `settled` the attempts (each with its task) this pass dealt with, or in a dry run
+    would have.
     """
 
     database: Database
@@ -38,7 +39,7 @@ class Scene:
     dry_run: bool
     worker: Callable[[], int]
     resumed: set[int] = field(default_factory=set)
-    settled: set[UUID] = field(default_factory=set)
+    settled: dict[UUID, int] = field(default_factory=dict)
     _dead: dict[int, bool] = field(default_factory=dict)
 
     @contextmanager

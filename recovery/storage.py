@@ -1,6 +1,7 @@
 """Workspaces that nobody holds: a row that says they could be used is put right; no file is touched."""
 
 import os
+from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
@@ -42,7 +43,11 @@ def _put_right(scene: Scene, notes: Notes, leftover: Leftover) -> None:
 
 def set_aside(db: Connection, scene: Scene, task: int) -> list[Allocation]:
     """Take the workspaces of a task out of use whose lease is ours; its next attempt gets a fresh one."""
-    return [end(db, scene, row) for row in allocations.live(db, task)]
+    ended = []
+    for row in allocations.live(db, task):
+        with suppress(LostRace):  # a zombie put it away itself
+            ended.append(end(db, scene, row))
+    return ended
 
 
 def end(db: Connection, scene: Scene, row: Allocation) -> Allocation:

@@ -71,19 +71,21 @@ def _ignored(path: str, side: Side, old: Side | None) -> Change:
 
 def _renames(gone: Mapping[str, Side], new: Mapping[str, Side]) -> dict[str, str]:
     """Pair each new path with a gone one of the same content, the same name first; what is empty proves nothing."""
-    sources: dict[tuple[str, str | None], list[str]] = defaultdict(list)
-    for path in sorted(gone):
-        sources[gone[path].type, gone[path].id].append(path)
-    pairs: dict[str, str] = {}
     movable = [path for path, side in sorted(new.items()) if side.type in _CONTENT and side.id and side.size]
-    for same_name in (True, False):
+    pairs: dict[str, str] = {}
+    for named in (_name, _any_name):
+        sources: dict[tuple[object, ...], list[str]] = defaultdict(list)
+        for path in sorted(gone.keys() - pairs.values(), reverse=True):
+            sources[gone[path].type, gone[path].id, named(path)].append(path)
         for path in movable:
-            candidates = sources[new[path].type, new[path].id]
-            source = next((each for each in candidates if not same_name or _name(each) == _name(path)), None)
-            if path not in pairs and source is not None:
-                candidates.remove(source)
-                pairs[path] = source
+            candidates = sources[new[path].type, new[path].id, named(path)]
+            if path not in pairs and candidates:
+                pairs[path] = candidates.pop()
     return pairs
+
+
+def _any_name(_: str) -> str:
+    return ""
 
 
 def _name(path: str) -> str:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, Protocol
-from uuid import uuid4
 
 from statemachine.refusals import Refusal
 from workspace import descriptors, differences, gitdirs, links, manifests
@@ -123,7 +122,9 @@ def inspect(
         aborted=aborted,
         limits=limits or Limits(),
     )
-    manifest = _manifest(request, spool, keep=True)
+    with told():
+        spool.mkdir(mode=0o700)
+        manifest = _manifest(request, Room(spool, keep=True))
     return Inspection(manifest=manifest, digest=manifests.digest(manifest), spool=spool, request=request)
 
 
@@ -134,7 +135,8 @@ def unchanged_since(inspection: Inspection, *, aborted: Callable[[], bool] | Non
         Refusal: `tree_changed_after_audit`.
     """
     request = replace(inspection.request, aborted=aborted or inspection.request.aborted)
-    again = _manifest(request, inspection.spool / f"again-{uuid4().hex}", keep=False)
+    with told(), tempfile.TemporaryDirectory(dir=inspection.spool) as scratch:
+        again = _manifest(request, Room(Path(scratch), keep=False))
     if manifests.digest(again) != inspection.digest:
         raise Refusal(
             "tree_changed_after_audit",
@@ -154,21 +156,18 @@ def _chosen(known: LinkState, declared: Sequence[str]) -> LinkState:
     return known
 
 
-def _manifest(request: Request, spool: Path, *, keep: bool) -> manifests.Manifest:
+def _manifest(request: Request, room: Room) -> manifests.Manifest:
     bounds = Bounds.starting_now(request.deadline, request.aborted)
-    with told():
-        spool.mkdir(mode=0o700)
-        with descriptors.accessible(request.tree.folder) as tree:
-            seen, complete = _look(request, tree, Room(spool, keep), bounds)
-            changes = _changes(request, tree, seen) if complete else None
-            difference = gitdirs.compare(request.tree.folder, request.tree.baseline)
-            moved = links.after(
-                request.tree.folder,
-                request.before_links,
-                object_format=request.repo.object_format,
-                check=bounds.check,
-            )
-        identity = _identity(spool)
+    with descriptors.accessible(request.tree.folder) as tree:
+        seen, complete = _look(request, tree, room, bounds)
+        changes = _changes(request, tree, seen) if complete else None
+        difference = gitdirs.compare(request.tree.folder, request.tree.baseline)
+        moved = links.after(
+            request.tree.folder,
+            request.before_links,
+            object_format=request.repo.object_format,
+            check=bounds.check,
+        )
     bounds.check()
     manifest = {
         "version": manifests.VERSION,
@@ -182,7 +181,7 @@ def _manifest(request: Request, spool: Path, *, keep: bool) -> manifests.Manifes
         "leftover_processes": [{"pid": each.pid, "command": each.command} for each in request.leftovers],
         "ignored": sorted(seen.ignored, key=lambda line: str(line["path"])),
         "notes": manifests.notes(seen.notes),
-        "identity": identity,
+        "identity": _identity(room.spool),
     }
     # A list that is not whole is not told at all: who judges must not take a part for the whole.
     return manifest if changes is None else manifest | {"changes": changes}

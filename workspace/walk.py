@@ -20,6 +20,7 @@ if __name__ == "__main__":
 
 from workspace import frames, lists, surveys
 from workspace.descriptors import Folders, TooDeepError
+from workspace.names import text
 from workspace.packs import PackWriter, digest
 from workspace.reads import Expected, Reader
 from workspace.troubles import Reason, TroubleError
@@ -67,7 +68,13 @@ def answer(walker: Walker, order: list[Any]) -> dict[str, Any]:
         return _trouble(Reason.too_deep, str(error.filename), str(error.strerror))
     except OSError as error:
         reason = Reason.changed if error.errno in _VANISHED else Reason.unexpected
-        return _trouble(reason, str(error.filename or ""), str(error.strerror))
+        return _trouble(reason, _path(error.filename), str(error.strerror))
+    except Exception as error:  # noqa: BLE001 - a defect of ours travels as what it is: nothing was inspected
+        return _trouble(Reason.unexpected, "", f"{type(error).__name__}: {error}")
+
+
+def _path(name: object) -> str:
+    return text(os.fsencode(name)) if isinstance(name, str | bytes) else ""
 
 
 def _trouble(reason: Reason, path: str, detail: str) -> dict[str, Any]:

@@ -16,12 +16,15 @@ from typing import IO, Any, Final, NoReturn, Self
 from statemachine.refusals import Refusal
 from statemachine.texts import quote
 from workspace import frames, walk
-from workspace.troubles import TroubleError
+from workspace.names import text
+from workspace.troubles import Reason, TroubleError
 
 HELPERS: Final = 2
 _GLANCE: Final = 0.05  # seconds between looks at the caller's wish to abort
 _LEAVING: Final = 5.0
 _CHUNK: Final = 1 << 18
+
+_HINTS: Final = {Reason.changed: "something still wrote there after the agent was ended: look for a surviving process"}
 
 Job = tuple[Any, ...]
 
@@ -49,8 +52,8 @@ def told() -> Iterator[None]:
     except Refusal as refusal:
         raise InspectionFailed(refusal.message, hint=refusal.hint, reason=refusal.code) from refusal
     except OSError as error:
-        path = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
-        raise InspectionFailed(f"{quote(path)}: {error.strerror or error}", reason="unexpected", path=path) from error
+        path = text(os.fsencode(error.filename)) if isinstance(error.filename, str | bytes) else ""
+        _fail(Reason.unexpected, path, str(error.strerror or error))
     except Exception as error:
         # A defect of ours on a tree made to find one: what was not inspected is not clean.
         raise InspectionFailed(f"{type(error).__name__}: {quote(str(error))}", reason="unexpected") from error
@@ -212,4 +215,5 @@ def _died(helper: _Helper) -> NoReturn:
 
 def _fail(reason: str, path: str, detail: str) -> NoReturn:
     where = quote(path) if path else "the tree"
-    raise InspectionFailed(f"{where}: {detail}", reason=reason, path=path, detail=detail)
+    hint = _HINTS.get(reason, "look at what lies there, then decide the finding")
+    raise InspectionFailed(f"{where}: {quote(detail)}", hint=hint, reason=reason, path=path, detail=detail)

@@ -369,7 +369,7 @@ def test_a_long_line_is_folded_between_words_beneath_its_own_beginning() -> None
     assert all(fold("many words in a very narrow place", width) for width in range(-5, 5))
 
 
-@pytest.mark.parametrize("width", [20, 40, 72, 200])
+@pytest.mark.parametrize("width", [20, 40, 60, 200])
 def test_a_long_command_line_is_broken_so_that_a_shell_still_reads_it(width: int) -> None:
     shown = broken(WORDS, width)
 
@@ -383,7 +383,7 @@ def test_an_escape_in_what_a_command_said_moves_no_terminal(capsys: pytest.Captu
     page.command(["echo", "\x1b[31m"])
     page.said("\x1b[2Jgone\u202e\ttab\n")
 
-    assert capsys.readouterr().out == "\n    $ echo '\\x1b[31m'\n    \\x1b[2Jgone\\u202e        tab\n"
+    assert capsys.readouterr().out == "\n    $ echo '\\x1b[31m'\n    \\x1b[2Jgone\\u202e       tab\n"
 
 
 @pytest.mark.parametrize("screen", [Screen(json=True), Screen(quiet=True)])

@@ -129,6 +129,7 @@ def test_a_done_item_may_not_be_altered_in_any_word(changes: dict[str, object]) 
 def test_a_done_item_may_not_be_removed_or_moved() -> None:
     assert messages(plan(OLD.items[0], OLD.items[2])) == ["item `P2` is done and missing"]
     assert messages(plan(OLD.items[1], OLD.items[0], OLD.items[2])) == ["items that are done were moved"]
+    assert messages(plan(OLD.items[1], OLD.items[0])) == ["items that are done were moved"]
     assert messages(plan(item("P0"), *OLD.items)) == ["items that are done were moved"]
 
 

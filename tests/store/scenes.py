@@ -10,17 +10,18 @@ from uuid import UUID
 import psycopg
 
 from statemachine.attempts import StopReason
+from statemachine.findings import FindingState
 from statemachine.plans import Plan
 from statemachine.refusals import Refusal
 from statemachine.settlement import Isolation, Outcome
 from statemachine.steps import Step, next_step
 from store import answers, attempts, claims, findings, gates, interventions, plans, steps, tasks
-from store.words import Word
 from store.attempts import Attempt
 from store.engine import Connection, Database
 from store.findings import Finding
 from store.gates import Gate
 from store.tasks import Line, Task
+from store.words import Word
 from tests.factories import a_finding
 
 Answer = TypeVar("Answer")
@@ -101,6 +102,19 @@ def rejected(database: Database, task: Task, **word: Any) -> Task:
 def said(**word: Any) -> Word:
     """Say something as a reviewer."""
     return Word(**{"actor": "rev", **word})
+
+
+def decided(
+    database: Database,
+    finding: Finding,
+    *,
+    state: FindingState = FindingState.dismissed,
+    reason: str = "seen",
+    permit: bool = False,
+) -> Finding:
+    """Decide one finding as a reviewer."""
+    with database.transaction() as db:
+        return findings.decide(db, finding.id, state=state, actor="rev", reason=reason, permit=permit)
 
 
 def noticed(database: Database, task: Task, summary: str = "a person saw this", **more: Any) -> Task:

@@ -9,7 +9,7 @@ from statemachine.steps import Cancel
 from statemachine.tasks import TaskEvent, TaskState
 from store import findings, interventions, tasks
 from store.engine import Database
-from store.findings import Finding, NewFinding
+from store.findings import NewFinding
 from tests.factories import (
     a_finding,
     a_merging_task,
@@ -23,6 +23,7 @@ from tests.factories import (
 from tests.store.scenes import (
     DONE,
     cancel,
+    decided,
     events,
     gates_of,
     moves,
@@ -149,22 +150,10 @@ def test_a_late_finding_can_be_decided(database: Database, state: FindingState) 
     task = cancel(database, a_task(database))
     noticed(database, task)
 
-    decided = decide(database, owed(database, task)[0], state=state)
+    row = decided(database, owed(database, task)[0], state=state)
 
-    assert (decided.state, decided.late, decided.decided_by, decided.reason) == (state, True, "rev", "seen")
+    assert (row.state, row.late, row.decided_by, row.reason) == (state, True, "rev", "seen")
     assert (seen(database, task).state, seen(database, task).owed_findings) == (S.cancelled, 0)
-
-
-def decide(
-    database: Database,
-    finding: Finding,
-    *,
-    state: FindingState = F.dismissed,
-    reason: str = "seen",
-    permit: bool = False,
-) -> Finding:
-    with database.transaction() as db:
-        return findings.decide(db, finding.id, state=state, actor="rev", reason=reason, permit=permit)
 
 
 def test_nothing_seen_is_nothing_recorded(database: Database) -> None:

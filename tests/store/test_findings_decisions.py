@@ -8,7 +8,6 @@ from statemachine.refusals import LostRace, NotFound, Refusal
 from statemachine.tasks import TaskState
 from store import attempts, findings, ledger, pauses
 from store.engine import Database
-from store.findings import Finding
 from tests.factories import (
     a_finding,
     a_plan,
@@ -21,6 +20,7 @@ from tests.factories import (
 from tests.store.scenes import (
     DONE,
     approved,
+    decided,
     events,
     gates_of,
     noticed,
@@ -35,27 +35,15 @@ S, G, F = TaskState, GateKind, FindingState
 RESTING = [G.review, G.approval, G.fixed, G.scope, G.limit, G.failure]
 
 
-def decide(
-    database: Database,
-    finding: Finding,
-    *,
-    state: FindingState = F.dismissed,
-    reason: str = "seen",
-    permit: bool = False,
-) -> Finding:
-    with database.transaction() as db:
-        return findings.decide(db, finding.id, state=state, actor="rev", reason=reason, permit=permit)
-
-
 @pytest.mark.case("F13")
 def test_a_decision_keeps_who_when_and_why_and_is_a_new_version(database: Database) -> None:
     task = a_task_at_gate(database, G.finding)
 
-    decided = decide(database, owed(database, task)[0], reason="a link to the docs")
+    row = decided(database, owed(database, task)[0], reason="a link to the docs")
 
     after = seen(database, task)
-    assert (decided.state, decided.decided_by, decided.reason) == (F.dismissed, "rev", "a link to the docs")
-    assert decided.decided_at is not None
+    assert (row.state, row.decided_by, row.reason) == (F.dismissed, "rev", "a link to the docs")
+    assert row.decided_at is not None
     assert (after.state, after.owed_findings, after.version) == (S.needs_human, 0, task.version + 1)
 
 
@@ -63,11 +51,11 @@ def test_a_decision_keeps_who_when_and_why_and_is_a_new_version(database: Databa
 def test_a_finding_is_decided_once(database: Database) -> None:
     task = a_task_at_gate(database, G.finding)
     finding = owed(database, task)[0]
-    decide(database, finding)
+    decided(database, finding)
     before = seen(database, task)
 
     with pytest.raises(LostRace) as refused:
-        decide(database, finding, state=F.accepted)
+        decided(database, finding, state=F.accepted)
 
     assert refused.value.code == "stale_view"
     assert seen(database, task) == before
@@ -77,7 +65,7 @@ def test_a_decision_without_a_reason_is_refused(database: Database) -> None:
     task = a_task_at_gate(database, G.finding)
 
     with pytest.raises(Refusal) as refused:
-        decide(database, owed(database, task)[0], reason="  ")
+        decided(database, owed(database, task)[0], reason="  ")
 
     assert refused.value.code == "reason_required"
     assert len(owed(database, task)) == 1
@@ -170,7 +158,7 @@ def test_a_finished_result_goes_to_review_once_its_findings_are_decided(database
 
 def test_a_finding_gate_whose_findings_were_decided_one_by_one_still_asks_what_next(database: Database) -> None:
     task = a_task_at_gate(database, G.finding)
-    decide(database, owed(database, task)[0])
+    decided(database, owed(database, task)[0])
 
     queued = approved(database, task)
 
@@ -183,10 +171,10 @@ def test_rejecting_a_finding_gate_closes_the_task_and_its_findings_can_still_be_
     task = a_task_at_gate(database, G.finding)
 
     closed = rejected(database, task, reason="no")
-    decided = decide(database, owed(database, task)[0], state=F.accepted)
+    row = decided(database, owed(database, task)[0], state=F.accepted)
 
     assert (closed.state, closed.owed_findings) == (S.cancelled, 1)
-    assert (decided.state, decided.late) == (F.accepted, False)
+    assert (row.state, row.late) == (F.accepted, False)
     assert gates_of(superuser_url, task) == [(G.finding, "rejected")]
 
 
@@ -207,7 +195,7 @@ def test_a_persons_own_finding_is_accepted_only_together_with_changes(database: 
 def test_two_people_decide_one_finding_and_one_of_them_hears_a_stale_view(database: Database) -> None:
     task = a_task_at_gate(database, G.finding)
     version = task.version
-    decide(database, owed(database, task)[0])
+    decided(database, owed(database, task)[0])
 
     with pytest.raises(LostRace) as refused:
         approved(database, task, dismiss_all=True, reason="harmless", if_version=version)

@@ -11,7 +11,7 @@ from statemachine.refusals import Refusal
 from statemachine.tasks import TaskState
 from store import findings, tasks
 from store.engine import Database
-from store.findings import Finding, NewFinding
+from store.findings import NewFinding
 from store.tasks import Task
 from tests.factories import (
     a_finding,
@@ -25,6 +25,7 @@ from tests.store.scenes import (
     HOUR,
     UNSAFE,
     approved,
+    decided,
     owed,
     revised,
     seen,
@@ -32,18 +33,6 @@ from tests.store.scenes import (
 
 S, G, F = TaskState, GateKind, FindingState
 RESTING = [G.review, G.approval, G.fixed, G.scope, G.limit, G.failure]
-
-
-def decide(
-    database: Database,
-    finding: Finding,
-    *,
-    state: FindingState = F.dismissed,
-    reason: str = "seen",
-    permit: bool = False,
-) -> Finding:
-    with database.transaction() as db:
-        return findings.decide(db, finding.id, state=state, actor="rev", reason=reason, permit=permit)
 
 
 def permitted(database: Database, task: Task, item: str = "P1") -> frozenset[str]:
@@ -109,6 +98,6 @@ def test_an_accepted_finding_permits_nothing(database: Database) -> None:
     task = a_task_at_gate(database, G.finding)
 
     with pytest.raises(Refusal) as refused:
-        decide(database, owed(database, task)[0], state=F.accepted, permit=True)
+        decided(database, owed(database, task)[0], state=F.accepted, permit=True)
 
     assert refused.value.code == "not_permittable"
