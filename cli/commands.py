@@ -71,6 +71,7 @@ COMMANDS: Final[tuple[Entry | Family, ...]] = (
         (
             Entry("add", "cli.repositories:add", "Register a repository by path or URL."),
             Entry("list", "cli.repositories:list_repositories", "Show the registered repositories."),
+            Entry("show", "cli.repositories:show", "Show one repository and its policy."),
         ),
     ),
     Entry("work", "cli.work:work", "Claim tasks and run them."),
@@ -82,6 +83,9 @@ COMMANDS: Final[tuple[Entry | Family, ...]] = (
             Entry("upgrade", "cli.database:upgrade", "Bring the schema to this version."),
             Entry("current", "cli.database:current", "Show the version of the schema."),
             Entry("check", "cli.database:check", "Compare the schema with what this version expects."),
+            Entry("downgrade", "cli.database:downgrade", "Take the schema back to an older version."),
+            Entry("url", "cli.database:url", "Show the URL of the database, password included."),
+            Entry("shell", "cli.database:shell", "Open psql on the database; with --json, say what would be run."),
         ),
     ),
     Entry("doctor", "cli.doctor:doctor", "Check this installation and say what to do."),

@@ -14,9 +14,10 @@ from cli.views import View, look
 from statemachine.gates import GateKind
 from statemachine.refusals import Refusal
 from store import answers
-from store.answers import Answered, Word
+from store.answers import Answered
 from store.engine import Connection
 from store.gates import Gate
+from store.words import Word
 from worker.publishing import publish_refs
 from workspace.repositories import listing, open_repository
 

@@ -23,6 +23,7 @@ from statemachine.settlement import (
 from statemachine.tasks import TaskEvent, TaskState
 from statemachine.texts import clean
 from store import pauses
+from store.attempts import Attempt, Launched
 from store.engine import Connection
 from store.findings import NewFinding, insert
 from store.rows import one
@@ -142,6 +143,40 @@ def read(db: Connection, report: Report) -> Rows:
     if rows is None or (rows.attempt_state in ACTIVE and rows.lease_epoch != report.epoch):
         raise LeaseLost(task=report.task, epoch=report.epoch)
     return rows
+
+
+def believe(task: Task, attempt: Attempt, launched: Launched, *, retries: int) -> Rows:
+    """Say what a launch proved of the task as it was claimed; whatever changed since then raised the version.
+
+    `retries` are those of the item, or of the plan's checks.
+    """
+    return Rows(
+        id=task.id,
+        state=TaskState.running,
+        version=launched.version,
+        lease_epoch=attempt.epoch,
+        context=attempt.context,
+        stop_reason=None,
+        stop_by=None,
+        cancel_requested=False,
+        owed_findings=0,
+        owed_pauses=0,
+        failures=task.failures,
+        granted=task.retries,
+        losses=task.losses,
+        head=attempt.base,
+        budget_spent=False,
+        attempt_state=AttemptState.running,
+        kind=attempt.kind,
+        item_id=attempt.item_id,
+        first_reason=None,
+        attempt_context=attempt.context,
+        attempt_policy=attempt.policy_version,
+        isolation_failure=None,
+        policy_version=attempt.policy_version,
+        losses_allowed=0,  # whoever settles its own attempt is not lost
+        item_retries=retries,
+    )
 
 
 def _write(

@@ -1,8 +1,11 @@
 """Make work trees as the product makes them, for tests to be hostile in."""
 
+import functools
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -59,12 +62,28 @@ def work(
     tmp_path: Path, files: Mapping[str, str | bytes] = FILES, *, gitdir: bool = True, options: Sequence[str] = ()
 ) -> Work:
     """Make a person's repository of these files, a runner repository, and a work tree."""
-    return work_on(tmp_path, gits.person(tmp_path / "person", files, *options), gitdir=gitdir)
+    made = _made(tmp_path.parent, tuple(files.items()), tuple(options))
+    for name in ("person", "root"):
+        shutil.copytree(made.spools / name, tmp_path / name, symlinks=True)
+    repo = RunnerRepository(tmp_path / made.repo.path.relative_to(made.spools), made.repo.object_format)
+    return _grown(tmp_path, repo, made.base, gitdir=gitdir)
 
 
 def work_on(tmp_path: Path, person: Path, *, gitdir: bool = True) -> Work:
     """Make a work tree of a person's newest commit."""
     repo, base = gits.runner(tmp_path, person)
+    return _grown(tmp_path, repo, base, gitdir=gitdir)
+
+
+@functools.cache
+def _made(run: Path, files: tuple[tuple[str, str | bytes], ...], options: tuple[str, ...]) -> Work:
+    """Make a person's repository and a runner of it once, to be copied."""
+    place = Path(tempfile.mkdtemp(prefix="made-", dir=run))
+    repo, base = gits.runner(place, gits.person(place / "person", dict(files), *options))
+    return Work(repo, base, place / "tree", None, place)
+
+
+def _grown(tmp_path: Path, repo: RunnerRepository, base: str, *, gitdir: bool) -> Work:
     tree = tmp_path / "root" / "workspaces" / "tree"
     materialise.materialise(repo, base, tree)
     baseline = gitdirs.write_gitdir(repo, base, tree, branch="weighlock/1") if gitdir else None

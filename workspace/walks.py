@@ -24,7 +24,9 @@ _GLANCE: Final = 0.05  # seconds between looks at the caller's wish to abort
 _LEAVING: Final = 5.0
 _CHUNK: Final = 1 << 18
 
-_HINTS: Final = {Reason.changed: "something still wrote there after the agent was ended: look for a surviving process"}
+_HINTS: Final[dict[str, str]] = {
+    Reason.changed: "something still wrote there after the agent was ended: look for a surviving process"
+}
 
 Job = tuple[Any, ...]
 

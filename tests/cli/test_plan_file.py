@@ -3,12 +3,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cli.plan_file import LARGEST, TEMPLATE, PlanFile, load_plan, read_plan
 from statemachine.plans import Item, Operation, OperationKind, PlanInvalid, plan_to_document, validate
 from statemachine.refusals import NotFound, Refusal
+
+# How fast a machine is proves nothing.
+patiently = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.yaml"))
 CLEAN = """\
@@ -432,12 +435,13 @@ def test_a_file_that_is_not_there_or_cannot_be_read_is_a_refusal(tmp_path: Path)
 soup = st.text(st.sampled_from("title:base items-[]{}&*!|>'\"%#,?@`\n \t\\0x1~<=\u00e9\u2028"), max_size=80)
 
 
-@settings(max_examples=400)
+@patiently
 @given(soup, st.sampled_from(["p.yaml", "p.json"]), st.booleans())
 def test_no_text_whatsoever_is_anything_but_a_plan_or_a_refusal(text: str, name: str, after: bool) -> None:  # noqa: FBT001
     _plan_or_refusal((CLEAN + text if after else text).encode(), name)
 
 
+@patiently
 @given(st.binary(max_size=60), st.sampled_from(["p.yaml", "p.json"]))
 def test_no_bytes_whatsoever_are_anything_but_a_plan_or_a_refusal(data: bytes, name: str) -> None:
     _plan_or_refusal(data, name)
@@ -466,6 +470,7 @@ json_values: st.SearchStrategy[Any] = st.recursive(
 )
 
 
+@patiently
 @given(st.dictionaries(st.text(), json_values, min_size=1), st.sampled_from([None, 2]))
 def test_json_is_read_as_the_standard_library_reads_it(document: dict[str, Any], indent: int | None) -> None:
     from cli.plan_json import outline_json  # noqa: PLC0415 - the strict reader alone

@@ -49,11 +49,12 @@ def test_a_dry_run_tells_and_changes_nothing(database: Database, tasks: Terminal
     document = tasks("recover", "--dry-run", "--json").json
 
     assert done.code == 0
-    assert f"task {task.id}: take_over: its lease expired\n" in done.out
+    assert f"task {task.id}: queued: its lease expired" in done.out
     assert done.out.endswith("next: tasks recover\n")
     assert (document["dry_run"], [line["task"] for line in document["lines"]]) == (True, [task.id])
     with database.connection() as db:
         assert rows.get(db, task.id) == task
+    assert tasks("recover", "--json").json["lines"] == document["lines"]
 
 
 @pytest.mark.case("R10")

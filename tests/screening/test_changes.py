@@ -3,7 +3,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from screening import Policy
@@ -29,6 +29,9 @@ from tests.screening.made import (
     op,
     side,
 )
+
+# How fast a machine is proves nothing.
+patiently = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 WITH_LINK = an_item(op(EDIT, "lnk", link=True), op(ADD, "**"), op(DELETE, "**"))
 STRICT = Policy(ignored="finding")
@@ -111,6 +114,7 @@ def test_a_hostile_name_is_quoted_in_the_summary_and_escaped_in_the_evidence(pat
     json.dumps(violation.evidence, ensure_ascii=False).encode("utf-8")
 
 
+@patiently
 @given(st.lists(st.text(st.characters(exclude_characters="/") | st.sampled_from("\\\x00\udcff\u202e"), max_size=5)))
 def test_evidence_tells_any_two_paths_apart(parts: list[str]) -> None:
     paths = sorted({f"{part}/.git" for part in parts if not any(0xD800 <= ord(each) < 0xDC80 for each in part)})

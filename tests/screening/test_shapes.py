@@ -4,7 +4,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from screening import Policy, judge
@@ -24,6 +24,9 @@ from tests.screening.made import (
     report,
     side,
 )
+
+# How fast a machine is proves nothing.
+patiently = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 MISSING = object()
 WHOLE = report(
@@ -298,6 +301,7 @@ def safe(manifest: object) -> None:
     assert not (verdict.violations and (verdict.in_scope or verdict.out_of_scope or verdict.unchanged))
 
 
+@patiently
 @given(json_values)
 def test_no_json_whatsoever_makes_the_judge_raise_or_pass_it(anything: object) -> None:
     safe(anything)
@@ -306,13 +310,13 @@ def test_no_json_whatsoever_makes_the_judge_raise_or_pass_it(anything: object) -
     assert verdict.violations
 
 
-@settings(max_examples=400)
+@patiently
 @given(places, json_values)
 def test_no_value_in_any_field_makes_the_judge_raise(place: str, value: object) -> None:
     safe(put(WHOLE, place, value))
 
 
-@settings(max_examples=200)
+@patiently
 @given(st.sampled_from(FLAGS), json_values.filter(lambda value: not isinstance(value, bool)))
 def test_no_value_but_a_boolean_is_ever_taken_for_one(place: str, value: object) -> None:
     assert malformed(put(WHOLE, place, value)) == place
@@ -326,6 +330,7 @@ def test_a_report_nested_beyond_reason_is_refused_like_any_other() -> None:
     assert malformed(put(WHOLE, "changes[0].new.target", deep)) == "changes[0].new.target"
 
 
+@patiently
 @given(st.text(min_size=1).filter(lambda name: name not in WHOLE))
 def test_an_unknown_field_is_refused_whatever_it_is_called(name: str) -> None:
     malformed(WHOLE | {name: 1})

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from statemachine.durations import parse_duration, show_duration
@@ -23,6 +23,9 @@ from statemachine.plans import (
     writing_problems,
 )
 from statemachine.scopes import spell
+
+# How fast a machine is proves nothing.
+patiently = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 Json = dict[str, Any]
 
@@ -94,6 +97,7 @@ def plans(draw: st.DrawFn) -> Plan:
     )
 
 
+@patiently
 @given(plans())
 def test_a_plan_comes_back_from_its_document_as_it_was(plan: Plan) -> None:
     written = json.loads(json.dumps(plan_to_document(plan)))
@@ -101,6 +105,7 @@ def test_a_plan_comes_back_from_its_document_as_it_was(plan: Plan) -> None:
     assert plan_from_document(written) == plan
 
 
+@patiently
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lambda inner: (
     st.lists(inner, max_size=3)
     | st.dictionaries(st.sampled_from(["title", "base", "items", "id", "files", "edit", "link", "checks", "x"]), inner)
@@ -112,6 +117,7 @@ def test_any_document_whatsoever_gives_problems_and_never_raises(anything: objec
     assert json.dumps([problem.document() for problem in problems], allow_nan=False)
 
 
+@patiently
 @given(st.integers(1, 10**7))
 def test_a_duration_comes_back_as_it_was_written(seconds: int) -> None:
     duration = timedelta(seconds=seconds)

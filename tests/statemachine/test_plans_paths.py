@@ -1,11 +1,14 @@
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from statemachine.paths import fold, is_canonical, is_git_spelling, is_inside, is_sensitive, names_git, names_gitmodules
 from workspace.names import spells_git
+
+# How fast a machine is proves nothing.
+patiently = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 GIT_SPELLINGS = [
     ".git",
@@ -77,6 +80,7 @@ def test_what_only_looks_like_git_is_a_name_like_any_other(part: str) -> None:
 
 
 @pytest.mark.case("J03")
+@patiently
 @given(st.text(st.sampled_from(".gGiItT~1: \\\u200c\ufeff\u202ax"), max_size=9))
 def test_the_walk_and_the_judge_agree_on_every_spelling(part: str) -> None:
     assert is_git_spelling(part) == spells_git(part)
@@ -125,6 +129,7 @@ def test_different_names_do_not_fold_to_one() -> None:
     assert fold("\udcff") != fold("\udcfe")
 
 
+@patiently
 @given(st.text())
 def test_folding_is_stable_under_case_and_unicode_form(path: str) -> None:
     assert fold(unicodedata.normalize("NFD", path)) == fold(unicodedata.normalize("NFC", path))

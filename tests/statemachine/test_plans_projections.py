@@ -1,12 +1,15 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from statemachine.plans import Item, Operation, OperationKind, Plan, PlanInvalid, ProjectedTree, validate
 from statemachine.projections import project
 from statemachine.refusals import Refusal
+
+# How fast a machine is proves nothing.
+patiently = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 TREE = {
     "README.md": "100644",
@@ -281,6 +284,7 @@ def test_what_is_not_delivered_yet_is_refused_and_never_ignored(changes: dict[st
 names = st.sampled_from(["a", "b", "c", "d/a", "d/b", "a/x", "d"])
 
 
+@patiently
 @given(st.sets(names), st.lists(st.tuples(st.sampled_from(["edit", "add", "delete"]), names), min_size=1, max_size=6))
 def test_one_operation_an_item_is_taken_exactly_where_a_plain_set_of_paths_takes_it(
     paths: set[str], steps: list[tuple[str, str]]

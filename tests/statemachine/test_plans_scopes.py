@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from statemachine.paths import names_git
@@ -15,6 +15,9 @@ from statemachine.plans import (
     permits,
 )
 from statemachine.scopes import glob_problem, spell
+
+# How fast a machine is proves nothing.
+patiently = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 EDIT, ADD, DELETE, RENAME = OperationKind.edit, OperationKind.add, OperationKind.delete, OperationKind.rename
 
@@ -88,6 +91,7 @@ def test_nothing_ever_covers_a_spelling_of_git(spec: str, path: str) -> None:
     assert not covers(spec, path)
 
 
+@patiently
 @given(st.text(st.characters(exclude_characters="/\x00"), min_size=1))
 def test_a_spelled_path_covers_itself_and_is_exact(name: str) -> None:
     path = f"a/{name}"
@@ -96,6 +100,7 @@ def test_a_spelled_path_covers_itself_and_is_exact(name: str) -> None:
     assert covers(spell(path), path) is not names_git(name)
 
 
+@patiently
 @given(st.text("*?[]!-ab/", min_size=1, max_size=30), st.text("ab/[]*", min_size=1, max_size=40))
 def test_any_pattern_can_be_asked_about_any_path(spec: str, path: str) -> None:
     assert covers(spec, path) in {True, False}

@@ -1,0 +1,310 @@
+"""Workers that are killed while an agent runs: what it left is judged, nothing of it is committed, the task goes on."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from statemachine.attempts import AttemptKind, AttemptState
+from statemachine.tasks import TaskState
+from tests.agents import is_alive
+from tests.recovery.scenes import (
+    HOLD,
+    PARTIAL,
+    UNSAFE,
+    end,
+    everything,
+    expire,
+    gone,
+    handle,
+    kill,
+    kill_working,
+    said,
+    unsaid,
+)
+from tests.store.scenes import asked
+from tests.workshop import Workshop, edit, item
+
+
+@pytest.mark.case("R01", "R06")
+def test_safe_partial_work_is_kept_and_the_task_starts_afresh(workshop: Workshop, superuser_url: str) -> None:
+    task = workshop.add(PARTIAL)
+    kill_working(workshop, superuser_url)
+    still_leased = asked(superuser_url, "SELECT lease_expires > now() FROM task WHERE id = %s", task.id)
+
+    report = workshop.recover()
+
+    attempt = workshop.attempts(task)[0]
+    kept = next(output for output in workshop.outputs(task) if output.kind == "diff")
+    assert still_leased == [(True,)]
+    assert (said(report), unsaid(report)) == ([(task.id, "queued"), (task.id, "workspace_quarantined")], [])
+    assert (attempt.state, attempt.exit_code, attempt.outcome) == (AttemptState.interrupted, None, None)
+    assert "+half" in Path(kept.path).read_text(encoding="utf-8")
+    assert Path(kept.path).stat().st_mode & 0o777 == 0o600
+    assert (workshop.ledger(task), workshop.findings(task)) == ([], [])
+    assert workshop.look(task).head == task.base
+    assert [row.state for row in workshop.allocations(task)] == ["quarantined"]
+
+
+@pytest.mark.case("R06")
+def test_the_next_attempt_gets_a_fresh_workspace_and_uses_no_retry(workshop: Workshop, superuser_url: str) -> None:
+    task = workshop.add(PARTIAL, item("P1", edit("a.txt"), retries=0))
+    kill_working(workshop, superuser_url)
+    workshop.recover()
+
+    rested = workshop.work(task)
+
+    assert rested.state is TaskState.in_review
+    assert workshop.show(rested.head, "a.txt") == "a\nx"
+    assert [row.state for row in workshop.allocations(task)] == ["quarantined", "released"]
+    assert workshop.events(task) == ["add", "claim", "take_over", "requeue", "claim", "settle", "submit"]
+
+
+@pytest.mark.case("R05", "R01")
+def test_unsafe_changes_of_a_crashed_agent_are_a_finding(workshop: Workshop, superuser_url: str) -> None:
+    task = workshop.add(UNSAFE + HOLD)
+    kill_working(workshop, superuser_url)
+
+    report = workshop.recover()
+
+    assert said(report) == [(task.id, "needs_human"), (task.id, "workspace_quarantined")]
+    assert workshop.kinds(task) == ["new_symlink"]
+    assert workshop.attempts(task)[0].state is AttemptState.interrupted
+    assert workshop.events(task) == ["add", "claim", "take_over", "raise_finding"]
+
+
+@pytest.mark.case("R05")
+def test_a_hook_a_crashed_agent_wrote_is_a_finding_and_never_runs(workshop: Workshop, superuser_url: str) -> None:
+    proof = workshop.folder / "proof"
+    script = (
+        f"open('.git/hooks/post-index-change', 'w').write('#!/bin/sh\\ntouch {proof}\\n')\n"
+        "os.chmod('.git/hooks/post-index-change', 0o755)\n"
+    )
+    task = workshop.add(script + HOLD)
+    kill_working(workshop, superuser_url)
+
+    workshop.recover()
+
+    assert workshop.kinds(task) == ["metadata_changed"]
+    assert not proof.exists()
+
+
+@pytest.mark.parametrize(
+    "trick",
+    [
+        "os.unlink(links); os.mkfifo(links)\n",
+        "os.unlink(links); os.symlink('/dev/zero', links)\n",
+        "open(links, 'w').write('[' * 100_000)\n",
+        'open(links, \'w\').write(\'{"version": 1, "links": {}, "more": 1}\')\n',
+        "os.unlink(links)\n",
+    ],
+    ids=["pipe", "link", "deep", "rewritten", "gone"],
+)
+def test_an_agent_that_spoils_what_is_known_of_its_links_is_a_finding(
+    workshop: Workshop, superuser_url: str, trick: str
+) -> None:
+    script = f"links = f'{workshop.root.attempts}/' + os.environ['TASKS_ATTEMPT'] + '/links.json'\n"
+    task = workshop.add(script + trick + HOLD)
+    kill_working(workshop, superuser_url)
+
+    workshop.recover()
+
+    (finding,) = workshop.findings(task)
+    assert (finding.kind, finding.evidence["code"]) == ("inspection_failed", "links_unknown")
+    assert workshop.look(task).state is TaskState.needs_human
+
+
+@pytest.mark.parametrize("place", ["a folder of others", "nothing"])
+def test_a_workspace_that_was_swapped_or_removed_is_not_followed(
+    workshop: Workshop, superuser_url: str, place: str
+) -> None:
+    elsewhere = workshop.folder / "elsewhere"
+    elsewhere.mkdir(mode=0o500)
+    (elsewhere / "secret.txt").write_text("mine\n", encoding="utf-8")
+    swap = f"os.symlink({str(elsewhere)!r}, tree)\n" if place != "nothing" else ""
+    task = workshop.add("tree = os.getcwd(); os.rename(tree, tree + '.moved')\n" + swap + HOLD)
+    kill_working(workshop, superuser_url)
+
+    workshop.recover()
+
+    expected = ["inspection_failed"] if swap else []
+    assert workshop.kinds(task) == expected
+    assert workshop.attempts(task)[0].state is AttemptState.interrupted
+    assert [output.kind for output in workshop.outputs(task)] == []
+    assert (elsewhere.stat().st_mode & 0o777, [each.name for each in elsewhere.iterdir()]) == (0o500, ["secret.txt"])
+
+
+@pytest.mark.case("R07", "R01")
+def test_the_third_loss_without_progress_is_a_finding(workshop: Workshop, superuser_url: str) -> None:
+    task = workshop.add(HOLD)
+
+    states = []
+    for _ in range(3):
+        kill_working(workshop, superuser_url)
+        workshop.recover()
+        states.append(workshop.look(task).state)
+
+    assert states == [TaskState.queued, TaskState.queued, TaskState.needs_human]
+    assert workshop.kinds(task) == ["worker_crash_loop"]
+    assert [attempt.state for attempt in workshop.attempts(task)] == [AttemptState.interrupted] * 3
+
+
+@pytest.mark.case("R01")
+def test_a_check_of_a_dead_worker_is_interrupted_and_its_throwaway_tree_is_not_judged(
+    workshop: Workshop, superuser_url: str
+) -> None:
+    check = workshop.agent("os.symlink('/etc/passwd', 'link')\nturn == 1 and (ring(), hold())\n")
+    task = workshop.add("open('a.txt', 'a').write('x\\n')\n", checks=(check,))
+    kill_working(workshop, superuser_url)
+    child = handle(workshop, task).pid
+
+    report = workshop.recover()
+
+    attempt = workshop.attempts(task)[-1]
+    assert (attempt.kind, attempt.state) == (AttemptKind.check, AttemptState.interrupted)
+    assert (said(report)[0], workshop.findings(task)) == ((task.id, "queued"), [])
+    assert not is_alive(child)
+    assert workshop.work(task).state is TaskState.in_review
+
+
+@pytest.mark.case("R09")
+def test_what_a_living_worker_holds_is_untouched(workshop: Workshop) -> None:
+    task = workshop.add(HOLD)
+
+    with workshop.serving() as service:
+        workshop.heard()
+        before = workshop.look(task), workshop.attempts(task), workshop.allocations(task), workshop.history(task)
+        report = workshop.recover()
+        now = workshop.look(task)
+        after = now, workshop.attempts(task), workshop.allocations(task), workshop.history(task)
+        service.terminate()
+
+    assert (said(report), unsaid(report)) == ([], [])
+    assert (now.lease_worker, now.lease_epoch, now.version) == (
+        before[0].lease_worker,
+        before[0].lease_epoch,
+        before[0].version,
+    )
+    assert before[1:] == after[1:]
+
+
+# ---------------------------------------------------------------- agents that live on
+
+
+def orphan(workshop: Workshop, superuser_url: str, script: str, *, kill_agent: bool) -> tuple[int, int]:
+    """Kill a worker and the supervisor so that neither can end what the agent started; give agent and its child."""
+    pid = workshop.folder / "pid"
+    child = (
+        f"child = subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()'], {script})\n"
+        f"open({str(pid)!r}, 'w').write(str(child.pid))\n"
+    )
+    task = workshop.add(child + HOLD)
+    with workshop.serving() as service:
+        workshop.heard()
+        service.send_signal(signal.SIGSTOP)
+        seen = handle(workshop, task)
+        end(seen.supervisor)
+        if kill_agent:
+            end(seen.pid)
+        kill(service, superuser_url)
+    return seen.pid, int(pid.read_text(encoding="ascii"))
+
+
+@pytest.mark.case("R14")
+def test_a_surviving_agent_that_is_proven_ours_is_ended_before_its_tree_is_judged(
+    workshop: Workshop, superuser_url: str
+) -> None:
+    agent, child = orphan(workshop, superuser_url, "start_new_session=True", kill_agent=False)
+    alive = is_alive(agent), is_alive(child)
+
+    report = workshop.recover()
+
+    assert alive == (True, True)
+    assert (is_alive(agent), is_alive(child)) == (False, False)
+    assert said(report)[0][1] == "queued"
+
+
+@pytest.mark.case("R14")
+def test_a_task_waits_for_a_process_that_may_be_its_agent_and_its_lease_is_free(
+    workshop: Workshop, superuser_url: str
+) -> None:
+    _, child = orphan(workshop, superuser_url, "env={}", kill_agent=True)
+    before = everything(superuser_url)
+
+    first, second = workshop.recover(), workshop.recover()
+    between = everything(superuser_url)
+    alive = is_alive(child)
+    end(child)
+    last = workshop.recover()
+
+    assert alive
+    assert [unsaid(first), unsaid(second)] == [[(1, "survivor_unproven")]] * 2
+    assert str(child) in first.unfinished[0].detail
+    assert (said(first), between) == ([], before)
+    assert (said(last)[0], unsaid(last)) == ((1, "queued"), [])
+
+
+@pytest.mark.case("R14")
+def test_what_is_proven_is_ended_although_something_doubtful_keeps_the_task_waiting(
+    workshop: Workshop, superuser_url: str
+) -> None:
+    agent, child = orphan(workshop, superuser_url, "env={}", kill_agent=False)
+
+    report = workshop.recover()
+
+    assert not is_alive(agent)
+    assert not is_alive(child)
+    assert said(report)[0][1] == "queued"
+
+
+# ---------------------------------------------------------------- a worker that only slept
+
+
+@pytest.mark.case("R08", "A16")
+def test_a_worker_that_slept_past_its_lease_changes_no_row_when_it_wakes(
+    workshop: Workshop, superuser_url: str
+) -> None:
+    task = workshop.add(PARTIAL)
+    with workshop.serving() as zombie:
+        workshop.heard()
+        zombie.send_signal(signal.SIGSTOP)
+        expire(superuser_url, task)
+
+        report = workshop.recover()
+        before = everything(superuser_url, without=("worker",))
+        zombie.terminate()
+        zombie.send_signal(signal.SIGCONT)
+        zombie.wait()
+
+        assert said(report)[0] == (task.id, "queued")
+        assert everything(superuser_url, without=("worker",)) == before
+    assert workshop.attempts(task)[0].state is AttemptState.interrupted
+    assert workshop.work(task).state is TaskState.in_review
+
+
+@pytest.mark.case("R08", "A16", "R13")
+def test_a_commit_made_by_a_worker_that_woke_too_late_is_pruned(workshop: Workshop, superuser_url: str) -> None:
+    go = workshop.folder / "go"
+    os.mkfifo(go)
+    task = workshop.add(f"open('a.txt', 'a').write('late\\n')\nring(); open({str(go)!r}).close()\n")
+    with workshop.serving() as zombie:
+        workshop.heard()
+        zombie.send_signal(signal.SIGSTOP)
+        go.write_text("")
+        gone(handle(workshop, task).pid)
+        expire(superuser_url, task)
+
+        workshop.recover()
+        before = everything(superuser_url, without=("worker",))
+        zombie.terminate()
+        zombie.send_signal(signal.SIGCONT)
+        zombie.wait()
+        late = [ref for ref in workshop.refs() if "/attempts/" in ref]
+        report = workshop.recover()
+
+        assert everything(superuser_url, without=("worker",)) == before
+    assert late == [f"refs/weighlock/attempts/{workshop.attempts(task)[0].id}"]
+    assert said(report) == [(task.id, "refs_repaired")]
+    assert [ref for ref in workshop.refs() if "/attempts/" in ref] == []
+    assert workshop.look(task).head == task.base
