@@ -54,21 +54,22 @@ class Page:
         lines = printable(text).expandtabs().splitlines()
         self._print(*(f"{INDENT}{part}".rstrip() for line in lines for part in fold(line, width)))
 
+    def aside(self, text: str) -> None:
+        """Print a remark of our own on what a command said."""
+        self._print(INDENT + self._in(_DIM, text))
+
     def ending(self, ended: Exit | None) -> None:
         """Print how a command ended, where that is worth a word."""
         match ended:
             case None:
-                self._aside("(it did not end)")
+                self.aside("(it did not end)")
             case Exit(signal=int(number)):
-                self._aside(f"(ended by signal {number})")
+                self.aside(f"(ended by signal {number})")
             case Exit(code=code) if code != 0:
-                self._aside(f"(exit code {code})")
+                self.aside(f"(exit code {code})")
 
     def _wrapped(self, text: str) -> list[str]:
         return textwrap.wrap(printable(text), self._columns, break_long_words=False, break_on_hyphens=False)
-
-    def _aside(self, text: str) -> None:
-        self._print(INDENT + self._in(_DIM, text))
 
     def _in(self, colour: str, text: str) -> str:
         return f"{colour}{text}{_PLAIN}" if self._coloured else text

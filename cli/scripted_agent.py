@@ -46,6 +46,7 @@ def describe_it() -> None:
         print("a reviewer wants text only: text it is")
         return
     Path("customers.txt").symlink_to("/etc/passwd")
+    print("linked customers.txt")
     append(".git/hooks/post-merge", "#!/bin/sh\n# whoever merges this runs whatever stands here\n")
 
 

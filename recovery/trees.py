@@ -21,7 +21,7 @@ from store.engine import Connection
 from store.findings import NewFinding
 from store.outputs import NewOutput
 from store.repositories import Repository
-from workspace import executors
+from workspace import executors, refs
 from workspace import repositories as runners
 from workspace.executors import Executor, Place
 from workspace.inspections import Inspection
@@ -139,6 +139,7 @@ def _export(scene: Scene, tree: Tree, inspected: Inspection, remains: Remains) -
     if not inspected.manifest.get("changes"):
         return remains
     try:
+        _forget_partial(tree)
         kept = tree.executor.export(
             tree.place,
             inspected,
@@ -150,6 +151,14 @@ def _export(scene: Scene, tree: Tree, inspected: Inspection, remains: Remains) -
         return replace(remains, files=(_named(kept.path),))
     except (Refusal, OSError) as error:
         return replace(remains, failure=f"its output was not kept: {quote(str(error))}")
+
+
+def _forget_partial(tree: Tree) -> None:
+    """Drop what its worker exported before it died: no row names it, and a commit signed otherwise is another one."""
+    ref = refs.partial_ref(tree.attempt.id)
+    there = refs.read(tree.place.repo, ref)
+    if there:
+        refs.delete(tree.place.repo, ref, old=there)
 
 
 def _named(path: Path) -> NewOutput:

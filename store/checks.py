@@ -23,8 +23,10 @@ class Result:
     attempt_id: UUID
 
 
-def add(db: Connection, *, task: int, attempt: UUID, head: str, command: str, exit_code: int | None, tail: str) -> None:
-    """Remember how one check ended."""
+def add(
+    db: Connection, *, task: int, attempt: UUID, head: str, command: str, exit_code: int | None, passed: bool, tail: str
+) -> None:
+    """Remember how one check ended; one that ran past its time did not pass, whatever it exited with."""
     run(
         db,
         "add_check_result",
@@ -33,7 +35,7 @@ def add(db: Connection, *, task: int, attempt: UUID, head: str, command: str, ex
         head=head,
         command=command,
         exit_code=exit_code,
-        passed=exit_code == 0,
+        passed=passed,
         tail=clean(tail, TAIL_LIMIT),
     )
 

@@ -30,10 +30,14 @@ def answer_findings(db: Connection, task: Task, asked: Gate, word: Word) -> Task
 def go_on_decided(db: Connection, task: Task, word: Word, *, accepted: list[Finding]) -> Task:
     """Move a task whose findings are all decided and whose gate is closed."""
     discarded = _discard_accepted(db, task, accepted, word)
+    pause = pauses.latest(db, task.id)
+    paused = pause is not None and pause.state is PauseState.open
+    if (discarded or paused) and any(finding.attempt_id is None for finding in accepted):
+        # Nothing would carry out what accepting it asks for; the caller's transaction takes the decisions back.
+        raise _needs_changes()
     if discarded:
         return discarded
-    pause = pauses.latest(db, task.id)
-    if pause and pause.state is PauseState.open:
+    if pause and paused:
         return interventions.resume_pause(db, task, pause, actor=word.actor, reason=word.reason)
     if word.then == "changes":
         return request_changes(db, task, actor=word.actor, guidance=word.guidance or word.reason)
@@ -71,17 +75,21 @@ def _require(word: Word, owed: dict[int, Finding]) -> None:
     if word.then not in _NEXT:
         raise Refusal("unknown_next", f"--then takes {', '.join(_NEXT)}", hint="--then retry")
     if word.then != "changes" and any(owed[finding].attempt_id is None for finding in word.accept):
-        raise Refusal(
-            "accept_needs_changes",
-            "a finding a person added is accepted only together with changes, or by rejecting the gate",
-            hint="--then changes --guidance TEXT, or tasks gate reject ID",
-        )
+        raise _needs_changes()
+
+
+def _needs_changes() -> Refusal:
+    return Refusal(
+        "accept_needs_changes",
+        "a finding a person added is accepted only together with changes, or by rejecting the gate",
+        hint="--then changes --guidance TEXT, or tasks gate reject ID",
+    )
 
 
 def _decide(db: Connection, chosen: list[Finding], state: FindingState, word: Word) -> None:
     permit = word.permit and state is FindingState.dismissed
-    for finding in chosen:
-        findings.decide(db, finding.id, state=state, actor=word.actor, reason=word.reason, permit=permit)
+    if chosen:
+        findings.decide_all(db, chosen, state=state, actor=word.actor, reason=word.reason, permit=permit)
 
 
 def _discard_accepted(db: Connection, task: Task, accepted: list[Finding], word: Word) -> Task | None:

@@ -1,6 +1,6 @@
 """Findings: recorded whatever the task is doing, decided once by a named person."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol, Self
@@ -126,24 +126,28 @@ def insert(
     db: Connection, task: Task, found: Iterable[NewFinding], *, actor: str, attempt: UUID | None, item: str | None
 ) -> list[Finding]:
     """Write finding rows for a task that is already where it may owe them; one that is open already is the same one."""
-    rows = (
-        one(
-            db,
-            Finding,
-            "add_finding",
-            task=task.id,
-            attempt=attempt,
-            item=item,
-            kind=finding.kind,
-            summary=clean(finding.summary, SUMMARY_LIMIT) or finding.kind.value,
-            evidence=document(finding.evidence),
-            fingerprint=finding.fingerprint,
-            late=task.state in CLOSED,
-            actor=actor,
-        )
+    rows = [
+        {
+            "kind": finding.kind.value,
+            "summary": clean(finding.summary, SUMMARY_LIMIT) or finding.kind.value,
+            "evidence": finding.evidence,
+            "fingerprint": finding.fingerprint,
+        }
         for finding in found
+    ]
+    if not rows:
+        return []
+    return many(
+        db,
+        Finding,
+        "add_findings",
+        task=task.id,
+        attempt=attempt,
+        item=item,
+        found=document(rows),
+        late=task.state in CLOSED,
+        actor=actor,
     )
-    return [row for row in rows if row is not None]
 
 
 def decide(
@@ -154,20 +158,30 @@ def decide(
     Raises `not_permittable` for kinds nobody may wave through and `stale_view` where it was decided before.
     Every decision is a new version of the task, so that whoever looked before it hears `stale_view`.
     """
-    row = get(db, finding)
-    if permit and row.kind not in PERMITTABLE:
+    return decide_all(db, [get(db, finding)], state=state, actor=actor, reason=reason, permit=permit)[0]
+
+
+def decide_all(
+    db: Connection, chosen: Sequence[Finding], *, state: FindingState, actor: str, reason: str, permit: bool = False
+) -> list[Finding]:
+    """Decide findings of one task alike, each as `decide` does: all of them or none."""
+    forbidden = next((row for row in chosen if permit and row.kind not in PERMITTABLE), None)
+    if forbidden:
         raise Refusal(
             "not_permittable",
-            f"a {row.kind} can be dismissed, but not permitted in advance",
-            hint=f"tasks finding dismiss {finding} --reason TEXT",
-            finding=finding,
+            f"a {forbidden.kind} can be dismissed, but not permitted in advance",
+            hint=f"tasks finding dismiss {forbidden.id} --reason TEXT",
+            finding=forbidden.id,
         )
-    tasks.touch(db, row.task_id)
-    decided = one(
-        db, Finding, "decide_finding", finding=finding, state=state, permit=permit, actor=actor, reason=said(reason)
+    for task in {row.task_id for row in chosen}:
+        tasks.touch(db, task)
+    ids = [row.id for row in chosen]
+    decided = many(
+        db, Finding, "decide_findings", findings=ids, state=state, permit=permit, actor=actor, reason=said(reason)
     )
-    if decided is None:
-        raise LostRace("stale_view", f"finding {finding} was decided already", hint=f"tasks finding show {finding}")
+    late = sorted(set(ids) - {row.id for row in decided})
+    if late:
+        raise LostRace("stale_view", f"finding {late[0]} was decided already", hint=f"tasks finding show {late[0]}")
     return decided
 
 
@@ -180,15 +194,15 @@ def get(db: Connection, finding: int) -> Finding:
 
 
 def listing(
-    db: Connection, *, task: int | None = None, state: FindingState | None = None, limit: int = 500
+    db: Connection, *, task: int | None = None, state: FindingState | None = None, limit: int | None = 500
 ) -> list[Finding]:
-    """List findings, late ones and owed ones first."""
+    """List findings, late ones and owed ones first; without a limit, all of them."""
     return many(db, Finding, "list_findings", task=task, state=state, limit=limit)
 
 
 def owed(db: Connection, task: int) -> list[Finding]:
-    """List the findings a task owes."""
-    return listing(db, task=task, state=FindingState.open)
+    """List every finding a task owes: one left out could never be decided, and its gate never pass."""
+    return listing(db, task=task, state=FindingState.open, limit=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

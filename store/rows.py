@@ -56,29 +56,36 @@ def _storable(value: object) -> object:
     return value
 
 
+@cache
 def _factory(row: type[Row]) -> Callable[[Cursor[Any]], Callable[[Sequence[Any]], Row]]:
-    kind: type = row
-    words = _words(kind)
-
     def maker(cursor: Cursor[Any]) -> Callable[[Sequence[Any]], Row]:
-        names = [column.name for column in cursor.description or ()]
-        coded = [(place, words[name]) for place, name in enumerate(names) if name in words]
-
-        def make(values: Sequence[Any]) -> Row:
-            typed = list(values)
-            for place, word in coded:
-                typed[place] = None if typed[place] is None else word(typed[place])
-            return row(**dict(zip(names, typed, strict=True)))
-
-        return make
+        # Not cursor.description: it makes an object for each column, a quarter of the whole call's time.
+        result = cursor.pgresult
+        return _maker(row, tuple(map(result.fname, range(result.nfields))) if result else ())
 
     return maker
 
 
 @cache
-def _words(row: type) -> dict[str, type[StrEnum]]:
-    """Find the columns of a row that are words of a closed vocabulary."""
-    return {name: word for name, hint in get_type_hints(row).items() if (word := _vocabulary(hint))}
+def _maker(row: type[Row], columns: tuple[bytes | None, ...]) -> Callable[[Sequence[Any]], Row]:
+    kind: type = row
+    names = [column.decode() for column in columns if column is not None]
+    words = _words(kind)
+    coded = [(place, words[name]) for place, name in enumerate(names) if name in words]
+
+    def make(values: Sequence[Any]) -> Row:
+        typed = list(values)
+        for place, members in coded:
+            typed[place] = members[typed[place]]
+        return row(**dict(zip(names, typed, strict=True)))
+
+    return make
+
+
+def _words(row: type) -> dict[str, dict[str | None, StrEnum | None]]:
+    """Find the columns of a row that are words of a closed vocabulary, and the member for each word."""
+    vocabularies = {name: _vocabulary(hint) for name, hint in get_type_hints(row).items()}
+    return {name: {None: None, **{each.value: each for each in word}} for name, word in vocabularies.items() if word}
 
 
 def _vocabulary(hint: Any) -> type[StrEnum] | None:  # noqa: ANN401 - a type hint has no better type

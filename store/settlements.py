@@ -104,12 +104,6 @@ class Rows:
     losses_allowed: int
     item_retries: int
 
-    @property
-    def reason(self) -> StopReason | None:
-        """Name the first reason to stop; a budget that was spent before anything was started is one."""
-        never_started = self.attempt_state is AttemptState.pending and self.budget_spent
-        return self.first_reason or self.stop_reason or (StopReason.time_limit if never_started else None)
-
 
 def settle(db: Connection, report: Report, *, actor: str, believed: Rows | None = None) -> Settled:
     """End an attempt and move its task: attempt, findings, pause, ledger, head, gate and line, all or nothing.
@@ -201,7 +195,7 @@ def _end_facts(rows: Rows, report: Report) -> EndFacts:
     first = Isolation(rows.isolation_failure) if rows.isolation_failure else None
     return EndFacts(
         state=rows.attempt_state,
-        reason=rows.reason,
+        reason=_first_reason(rows, report),
         context_current=rows.attempt_context == rows.context,
         policy_current=rows.attempt_policy == rows.policy_version,
         isolation=first or report.isolation,
@@ -214,6 +208,16 @@ def _end_facts(rows: Rows, report: Report) -> EndFacts:
     )
 
 
+def _first_reason(rows: Rows, report: Report) -> StopReason | None:
+    """Name the first reason to stop; where the launch met a spent budget and nobody recorded it, it is that."""
+    never_started = rows.attempt_state is AttemptState.pending and not report.recovering
+    return (
+        rows.first_reason
+        or rows.stop_reason
+        or (StopReason.time_limit if never_started and rows.budget_spent else None)
+    )
+
+
 def _move_facts(rows: Rows, report: Report, end: AttemptState, *, owes: bool) -> MoveFacts:
     failures = rows.failures + uses_retry(end)
     retries = rows.item_retries if rows.granted is None else rows.granted
@@ -222,7 +226,7 @@ def _move_facts(rows: Rows, report: Report, end: AttemptState, *, owes: bool) ->
         kind=rows.kind,
         cancel_requested=rows.cancel_requested,
         finding=owes,
-        reason=rows.reason,
+        reason=_first_reason(rows, report),
         retry_left=retry_left(failures=failures, retries=retries) and report.failure_code not in NO_RETRY,
         out_of_scope=end is AttemptState.completed and bool(report.out_of_scope),
         draining=report.draining,

@@ -70,14 +70,15 @@ def leave(db: Connection, worker: int) -> None:
     run(db, "move_worker", worker=worker, state=WorkerState.gone)
 
 
-def hold_lock(db: Connection, worker: int) -> None:
-    """Hold this worker's sign of life until the connection ends; call it on a session of one's own."""
-    run(db, "hold_worker_lock", space=LOCK_SPACE, worker=worker)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Lock:
     free: bool
+
+
+def try_lock(db: Connection, worker: int) -> bool:
+    """Take this worker's sign of life for as long as this session lives; tell whether it was free."""
+    found = one(db, _Lock, "take_worker_lock", space=LOCK_SPACE, worker=worker)
+    return found is not None and found.free
 
 
 def lock_is_free(db: Connection, worker: int) -> bool:

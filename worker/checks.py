@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from statemachine.attempts import AttemptKind
-from statemachine.refusals import LeaseLost, Refusal
+from statemachine.refusals import Refusal
 from statemachine.settlement import Outcome
 from store import checks, outputs
 from store.engine import Connection
 from store.settlements import Report
 from store.tasks import Task
 from worker import runs, spaces
-from worker.launches import TIME_LIMIT, Ended, deadline, exit_code, log_of, mark_launched, run_agent
+from worker.launches import TIME_LIMIT, Ended, deadline, exit_code, log_of, mark_launched, start_held, watch
 from worker.leases import Lease
 from worker.publishing import publish_refs
 from worker.runs import Run
@@ -51,12 +51,12 @@ def run_checks(station: Station, task: Task, lease: Lease, *, commands: tuple[st
     space, outcome = _attempt(run, commands)
     settled = settle_surely(run, _report(run, outcome), beside=lambda db: _write(db, run, outcome))
     station.say(f"task {task.id}: checks {settled.attempt_state} ({settled.word}); the task is {settled.task.state}")
-    with contextlib.suppress(Refusal):
+    with contextlib.suppress(Refusal, OSError):
         publish_refs(station.database, station.root, task.id)
-    if space is not None:
-        spaces.put_away(run, space)
-    spaces.clear(run)
-    lease.context = settled.task.context
+    with contextlib.suppress(Refusal, OSError):
+        if space is not None:
+            spaces.put_away(run, space)
+        spaces.clear(run)
     return settled.task
 
 
@@ -67,11 +67,11 @@ def _attempt(run: Run, commands: tuple[str, ...]) -> tuple[Space | None, _Outcom
         until = deadline(mark_launched(run, space, links_digest=None))
         ran = []
         for number, each in enumerate(commands, start=1):
-            ended = run_agent(run, space, _order(run, each, number), deadline=until)
+            ended = watch(run, start_held(run, space, _order(run, each, number)), deadline=until)
             ran.append(_Checked(command=each, ended=ended))
             if ended.stopped:
                 break
-    except LeaseLost:
+    except runs.INFRASTRUCTURE:
         raise
     except (Refusal, OSError) as error:
         refused = runs.told(error)
@@ -124,6 +124,7 @@ def _write(db: Connection, run: Run, outcome: _Outcome) -> None:
                 head=run.attempt.base,
                 command=each.command,
                 exit_code=exit_code(each.ended),
+                passed=each.passed,
                 tail=each.ended.exit.output.tail,
             )
     logged = next((each for each in outcome.ran if not each.passed), outcome.ran[-1] if outcome.ran else None)

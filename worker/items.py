@@ -18,8 +18,9 @@ from store.settlements import Report
 from store.tasks import Task
 from worker import runs, spaces
 from worker.judging import Judged, judge
-from worker.launches import TIME_LIMIT, Ended, deadline, exit_code, log_of, mark_launched, run_agent
+from worker.launches import TIME_LIMIT, Ended, deadline, exit_code, log_of, mark_launched, start_held, watch
 from worker.leases import Lease
+from worker.patience import surely
 from worker.publishing import publish_refs
 from worker.runs import Run
 from worker.settling import settle_surely
@@ -28,6 +29,7 @@ from worker.station import Station
 from workspace import prompts
 from workspace.environments import command, environment
 from workspace.executors import Attachment, Order
+from workspace.inspections import InspectionAborted
 from workspace.links import LinkState
 
 # What a workspace can be refused for that a person must look at; the rest is a failure with its code.
@@ -59,7 +61,6 @@ def run_item(station: Station, task: Task, lease: Lease, *, item: str, kind: Att
     settled = settle_surely(run, _report(run, result), beside=lambda db: _name_files(db, run, result))
     station.say(f"task {task.id}: {item} {settled.attempt_state} ({settled.word}); the task is {settled.task.state}")
     _put_away(run, space, result)
-    lease.context = settled.task.context
     return settled.task
 
 
@@ -72,11 +73,12 @@ def _attempt(run: Run) -> tuple[Space | None, _Unlaunched | _Ran]:
             return space, _linked(run, attached.links)
         order = _order(run, attached)
         launched = mark_launched(run, space, links_digest=attached.links.digest)
-        ended = run_agent(run, space, order, deadline=deadline(launched))
-    except LeaseLost:
+        held = start_held(run, space, order)
+    except runs.INFRASTRUCTURE:
         raise
     except (Refusal, OSError) as error:
         return space, _unlaunched(run, runs.told(error))
+    ended = watch(run, held, deadline=deadline(launched))
     judged = judge(run, space, ended, links=attached.links, started_at=launched.started_at)
     return space, _Ran(ended=ended, judged=judged)
 
@@ -84,12 +86,15 @@ def _attempt(run: Run) -> tuple[Space | None, _Unlaunched | _Ran]:
 def _attach(run: Run, space: Space) -> Attachment:
     """Read the whole tree, and see where declared links lead before the agent can change that."""
     declared = [path for operation in run.item.operations for path in exact_paths(operation)]
-    attached = run.executor.attach(
-        space.place,
-        spool=run.folder / "attached",
-        declared_links=declared,
-        aborted=lambda: run.lease.lost,
-    )
+    try:
+        attached = run.executor.attach(
+            space.place,
+            spool=run.folder / "attached",
+            declared_links=declared,
+            aborted=lambda: run.lease.lost,
+        )
+    except InspectionAborted:
+        raise LeaseLost(task=run.task.id, epoch=run.attempt.epoch) from None
     if not attached.admitted:
         raise Refusal(attached.admission.code, attached.admission.message, **attached.admission.facts)
     # Recovery compares with the same.
@@ -199,8 +204,11 @@ def _failure(ended: Ended, judged: Judged) -> str:
 
 
 def _kind_after(run: Run) -> AttemptKind:
-    with run.station.database.connection() as db:
-        return steps.kind_after(db, task=run.task.id, done=run.item.id)
+    def read() -> AttemptKind:
+        with run.station.database.connection() as db:
+            return steps.kind_after(db, task=run.task.id, done=run.item.id)
+
+    return surely(run.lease, read)
 
 
 def _name_files(db: Connection, run: Run, result: _Unlaunched | _Ran) -> None:
@@ -219,11 +227,12 @@ def _diff(path: Path | None) -> tuple[NewOutput, ...]:
 
 def _put_away(run: Run, space: Space | None, result: _Unlaunched | _Ran) -> None:
     """Let the refs follow the rows, then the workspace go; what fails here recovery repairs from the rows."""
-    with contextlib.suppress(Refusal):
+    with contextlib.suppress(Refusal, OSError):
         publish_refs(run.station.database, run.station.root, run.task.id)
-    if space is not None:
-        spaces.put_away(run, space, keep=_why_kept(result))
-    spaces.clear(run)
+    with contextlib.suppress(Refusal, OSError):
+        if space is not None:
+            spaces.put_away(run, space, keep=_why_kept(result))
+        spaces.clear(run)
 
 
 def _why_kept(result: _Unlaunched | _Ran) -> str:

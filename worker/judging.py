@@ -14,10 +14,10 @@ from statemachine.settlement import Outcome
 from store import findings
 from store.findings import NewFinding
 from worker.launches import Ended
-from worker.runs import Run
+from worker.patience import surely
+from worker.runs import Run, told
 from worker.spaces import Space
 from workspace import commits
-from workspace.commits import CommitRefused
 from workspace.inspections import Inspection, InspectionAborted
 from workspace.links import LinkState
 from workspace.messages import message
@@ -43,8 +43,9 @@ def judge(run: Run, space: Space, ended: Ended, *, links: LinkState, started_at:
     inspected = _inspect(run, space, ended, links)
     if isinstance(inspected, NewFinding):
         return Judged(findings=(inspected,), export_failure="the tree could not be inspected")
-    run.keep("result.json", {"exit": ended.exit.code, "manifest": inspected.digest})
     verdict = _screen(run, inspected)
+    if isinstance(verdict, NewFinding):
+        return Judged(manifest_digest=inspected.digest, findings=(verdict,), export_failure="it was not judged")
     judged = Judged(
         manifest_digest=inspected.digest,
         verdict=verdict,
@@ -61,27 +62,37 @@ def _inspect(run: Run, space: Space, ended: Ended, links: LinkState) -> Inspecti
         alive = Refusal("still_alive", "a process that can write to the tree could not be ended")
         return NewFinding.refused(FindingKind.inspection_failed, alive, item=run.attempt.item_id)
     try:
-        return run.executor.inspect(
+        inspected = run.executor.inspect(
             space.place,
             spool=run.folder / "spool",
             links=links,
             leftovers=ended.exit.leftovers,
             aborted=lambda: run.lease.lost,
         )
+        run.keep("result.json", {"exit": ended.exit.code, "manifest": inspected.digest})
     except InspectionAborted:
         raise LeaseLost(task=run.task.id, epoch=run.attempt.epoch) from None
-    except Refusal as refused:
-        return NewFinding.refused(FindingKind.inspection_failed, refused, item=run.attempt.item_id)
+    except (Refusal, OSError) as error:
+        return NewFinding.refused(FindingKind.inspection_failed, told(error), item=run.attempt.item_id)
+    return inspected
 
 
-def _screen(run: Run, inspected: Inspection) -> Verdict:
-    with run.station.database.connection() as db:
-        permits = findings.permits(db, task=run.task.id, item=run.item.id, revision=run.attempt.revision)
+def _screen(run: Run, inspected: Inspection) -> Verdict | NewFinding:
+    permits = surely(run.lease, lambda: _permits(run))
     policy = screening.Policy(
         ignored=run.repository.policy.get("ignored", "note"),
         agent_commits="finding" if run.executor.commits_watched else "note",
     )
-    return screening.judge(item=run.item, manifest=inspected.manifest, policy=policy, permits=permits)
+    try:
+        return screening.judge(item=run.item, manifest=inspected.manifest, policy=policy, permits=permits)
+    except Exception as error:  # noqa: BLE001 - a judge that fails has cleared nothing: a person looks
+        failed = Refusal("screening_failed", f"the change could not be judged: {type(error).__name__}: {error}")
+        return NewFinding.refused(FindingKind.malformed_report, failed, item=run.attempt.item_id)
+
+
+def _permits(run: Run) -> frozenset[str]:
+    with run.station.database.connection() as db:
+        return findings.permits(db, task=run.task.id, item=run.item.id, revision=run.attempt.revision)
 
 
 def _may_commit(run: Run, ended: Ended, judged: Judged) -> bool:
@@ -105,9 +116,8 @@ def _commit(run: Run, inspected: Inspection, judged: Judged, started_at: datetim
         )
     except InspectionAborted:
         raise LeaseLost(task=run.task.id, epoch=run.attempt.epoch) from None
-    except CommitRefused as refused:
-        return _refuse(run, judged, FindingKind.commit_refused, refused)
-    except Refusal as refused:
+    except (Refusal, OSError) as error:
+        refused = told(error)
         changed = refused.code == FindingKind.tree_changed_after_audit
         kind = FindingKind.tree_changed_after_audit if changed else FindingKind.commit_refused
         return _refuse(run, judged, kind, refused)
@@ -144,8 +154,8 @@ def _export(run: Run, space: Space, inspected: Inspection, judged: Judged, start
             date=started_at,
             path=run.folder / "partial.diff",
         )
-    except Refusal as refused:
-        return replace(judged, export_failure=refused.message)
+    except (Refusal, OSError) as error:
+        return replace(judged, export_failure=told(error).message)
     return replace(judged, diff=kept.path)
 
 

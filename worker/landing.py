@@ -1,14 +1,14 @@
 """Landing: bring an approved result to its target by one compare-and-swap, writing down what is known."""
 
+import time
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Final
 from uuid import uuid4
 
 from statemachine import landings
 from statemachine.landings import MergeFacts, Strategy, strategy_of
 from statemachine.merges import MergeState
-from statemachine.refusals import Refusal
+from statemachine.refusals import LostRace, Refusal
 from statemachine.tasks import TaskEvent
 from store import approvals, checks, findings, merges, plans, repositories, tasks
 from store.engine import Connection, Database
@@ -20,8 +20,9 @@ from workspace.hosts import host_id
 from workspace.repositories import RunnerRepository
 from workspace.roots import Root
 
-# A push ends within PATIENCE or is ended; the lease outlives it, so nobody reconciles while it may still run.
-LEASE: Final = targets.PATIENCE + timedelta(minutes=1)
+# A push ends within PATIENCE or is ended, and is not begun in the lease's last PATIENCE: nobody reconciles one that
+# may still run.
+LEASE: Final = 4 * targets.PATIENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,14 +56,17 @@ def merge(
     seen = _look(runner, repository, row)
     with database.transaction() as db:
         held = tasks.lock(db, task, if_version=if_version)
+        if (held.head, held.target) != (row.head, row.target):
+            raise LostRace("stale_view", f"task {task} changed while its target was read", hint=f"tasks show {task}")
         facts = _facts(db, held, repository, seen, wanted, author_may_approve=author_may_approve)
         landings.merge(facts)
         if facts.holds_result:
             return tasks.move(db, held, TaskEvent.confirm_merge, actor=actor, reason="the target already holds it")
         targets.check_strategy(strategy_of(facts))
         begun = _begin(db, held, repository, seen, strategy_of(facts), actor=actor)
+    begun_at = time.monotonic()
     _last_look(database, begun, repository, seen, wanted, actor=actor, author_may_approve=author_may_approve)
-    return _push(database, runner, begun, actor=actor)
+    return _push(database, runner, begun, actor=actor, until=begun_at + (LEASE - targets.PATIENCE).total_seconds())
 
 
 def _read(database: Database, task: int) -> tuple[Task, Repository]:
@@ -156,7 +160,14 @@ def _last_look(
         raise
 
 
-def _push(database: Database, runner: RunnerRepository, begun: merges.Merge, *, actor: str) -> Task:
+def _push(database: Database, runner: RunnerRepository, begun: merges.Merge, *, actor: str, until: float) -> Task:
+    if time.monotonic() > until:
+        # A process that slept past this would push while recovery believes that nobody can.
+        raise Refusal(
+            "merge_overdue",
+            "the merge took too long to begin its push; recovery reads the target",
+            hint="tasks recover",
+        )
     try:
         targets.push_fast_forward(runner, begun.commit, target=begun.target, branch=begun.branch, old=begun.old_tip)
     except Refusal as refused:

@@ -3,18 +3,19 @@
 import time
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 from statemachine.attempts import StopReason
-from statemachine.refusals import LeaseLost
 from statemachine.settlement import Isolation
 from store import attempts
 from store.attempts import Launched
 from store.outputs import NewOutput
+from worker.patience import surely
 from worker.runs import Run
 from worker.spaces import Space
 from workspace.executors import Order
-from workspace.processes import Exit, Running
+from workspace.processes import Exit, Held, Running
 
 TIME_LIMIT: Final = timedelta(hours=1)
 _SIGNALLED: Final = 128
@@ -47,28 +48,39 @@ def deadline(launched: Launched) -> float | None:
     return None if launched.budget_left is None else time.monotonic() + launched.budget_left.total_seconds()
 
 
-def run_agent(run: Run, space: Space, order: Order, *, deadline: float | None) -> Ended:
-    """Start the agent held, record which process it is, let it go, and wait for its end or end it."""
-    with run.executor.launch(space.place, order) as held:
+def start_held(run: Run, space: Space, order: Order) -> Held:
+    """Start the agent before its first instruction, and record which process it is."""
+    held = run.executor.launch(space.place, order)
+    try:
         with run.station.database.connection() as db:
             attempts.note_handle(db, run.attempt, asdict(held.handle))
-        running = held.let_go()
-    ended, stopped = _await(run, running, deadline)
+    except BaseException:
+        held.abandon()
+        raise
+    return held
+
+
+def watch(run: Run, held: Held, *, deadline: float | None) -> Ended:
+    """Let the agent go and wait for its end; a stop, a lost lease or a spent budget ends its whole process tree.
+
+    From here there is a tree to be judged: a database that is away only delays what is written about it.
+    """
+    running = held.let_go()
+    try:
+        ended, stopped = _await(run, running, deadline)
+    except BaseException:
+        run.executor.stop(running)
+        raise
     return _note(run, ended, stopped)
 
 
 def _await(run: Run, running: Running, deadline: float | None) -> tuple[Exit, StopReason | None]:
-    """Wait; a stop, a lost lease or a spent budget ends the whole process tree."""
-    try:
-        while (ended := running.wait(_TICK)) is None:
-            run.lease.check()
-            why = _why(run, deadline)
-            if why:
-                run.request_stop(why)
-                return run.executor.stop(running), why
-    except BaseException:
-        run.executor.stop(running)
-        raise
+    while (ended := running.wait(_TICK)) is None:
+        run.lease.check()
+        why = _why(run, deadline)
+        if why:
+            surely(run.lease, partial(run.request_stop, why))
+            return run.executor.stop(running), why
     return ended, None
 
 
@@ -83,11 +95,14 @@ def _note(run: Run, ended: Exit, stopped: StopReason | None) -> Ended:
     """Record a failure of the isolation layer at once, so that a later stop cannot hide it."""
     isolation = _isolation(ended)
     if isolation:
-        with run.station.database.connection() as db:
-            attempts.note_isolation_failure(db, run.attempt, isolation)
-    if run.lease.lost:
-        raise LeaseLost(task=run.task.id, epoch=run.attempt.epoch)
+        surely(run.lease, lambda: _write_isolation(run, isolation))
+    run.lease.check()
     return Ended(exit=ended, isolation=isolation, stopped=stopped)
+
+
+def _write_isolation(run: Run, isolation: Isolation) -> None:
+    with run.station.database.connection() as db:
+        attempts.note_isolation_failure(db, run.attempt, isolation)
 
 
 def _isolation(ended: Exit) -> Isolation | None:

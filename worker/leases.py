@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Self
 
 from statemachine.attempts import StopReason
-from statemachine.refusals import LeaseLost, Refusal
+from statemachine.refusals import LeaseLost
 from store import claims, workers
 from store.claims import Beat
 from store.engine import Connection, Database
@@ -83,13 +83,19 @@ class Heartbeat:
         due = 0.0
         while not self._ended.is_set():
             try:
-                with self._database.session() as db:
-                    workers.hold_lock(db, self._worker)
-                    while not self._ended.wait(self._poll.total_seconds()):
-                        due = self._turn(db, due)
-            except Refusal:
-                # The database is away: leases run out by their own deadlines, and the next turn connects again.
+                due = self._beat_along(due)
+            except Exception:  # noqa: BLE001 - whatever it was, leases must be beaten: connect again
                 self._ended.wait(self._poll.total_seconds())
+
+    def _beat_along(self, due: float) -> float:
+        """Beat on one connection until told to end; leases run out by their own deadlines while it fails."""
+        with self._database.session() as db:
+            signed = False
+            while not self._ended.wait(self._poll.total_seconds()):
+                # After a cut line the server may hold the old connection's lock for a while: never wait for it.
+                signed = signed or workers.try_lock(db, self._worker)
+                due = self._turn(db, due)
+        return due
 
     def _turn(self, db: Connection, due: float) -> float:
         now = time.monotonic()
@@ -112,7 +118,8 @@ class Heartbeat:
             if beat is None:
                 lease.gone = self._still_held(lease)
                 continue
-            lease.stop, lease.cancel, lease.context = beat.stop_reason, beat.cancel_requested, beat.context
+            lease.stop, lease.cancel = beat.stop_reason, beat.cancel_requested
+            lease.context = max(lease.context, beat.context)
             lease.deadline = extended or lease.deadline
 
     def _still_held(self, lease: Lease) -> bool:

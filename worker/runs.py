@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from statemachine.attempts import AttemptKind, StopReason
 from statemachine.plans import Item, Plan
-from statemachine.refusals import LeaseLost, Refusal
+from statemachine.refusals import LeaseLost, LostRace, Refusal, Unavailable
 from statemachine.texts import quote
 from store import attempts, claims, plans, repositories
 from store.attempts import Attempt
@@ -21,6 +21,9 @@ from workspace import executors
 from workspace import repositories as runners
 from workspace.executors import Executor
 from workspace.repositories import RunnerRepository
+
+# Not the attempt's own failures: they use up no retry, and recovery takes the task from where its rows are.
+INFRASTRUCTURE = (LeaseLost, Unavailable, LostRace)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +52,7 @@ class Run:
         """Name the reason to stop that is known by now, the first recorded one where there is one."""
         if self.lease.stop or self.lease.cancel:
             return self.lease.stop or StopReason.user
-        if self.lease.context != self.attempt.context:
+        if self.lease.context > self.attempt.context:
             return StopReason.stale
         return StopReason.shutdown if self.station.draining.is_set() else None
 
@@ -77,8 +80,10 @@ def admit(station: Station, task: Task, lease: Lease, *, kind: AttemptKind, item
     with station.database.connection() as db:
         plan = plans.current(db, task=task.id, number=task.revision).plan
         repository = repositories.get(db, task.repository_id)
+    runner = runners.open_repository(station.root, repository.runner)
+    executor = executors.find(task.executor)
+    with station.database.connection() as db:
         attempt = attempts.admit(db, task, attempt=uuid4(), kind=kind, item=item)
-    lease.context = attempt.context
     return Run(
         station=station,
         lease=lease,
@@ -86,8 +91,8 @@ def admit(station: Station, task: Task, lease: Lease, *, kind: AttemptKind, item
         plan=plan,
         attempt=attempt,
         repository=repository,
-        runner=runners.open_repository(station.root, repository.runner),
-        executor=executors.find(attempt.executor),
+        runner=runner,
+        executor=executor,
         folder=station.root.attempts / str(attempt.id),
     )
 

@@ -8,7 +8,8 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 from types import FrameType
 
-from statemachine.refusals import Refusal, Unavailable
+from statemachine.refusals import LostRace, Refusal, Unavailable
+from statemachine.texts import one_line
 from store import claims, workers
 from store.engine import Database
 from store.tasks import Task
@@ -52,24 +53,30 @@ class _Loop:
         self._busy: set[threading.Thread] = set()
         self._changed = threading.Condition()
         self._recovery = _Recovery(station, recover)
-        self._failure: BaseException | None = None
         self._away = False
 
     def run(self) -> None:
         """Claim until told to end; whatever happens, what was claimed comes to rest before this returns."""
         try:
-            while not self._station.draining.is_set() and not self._failure:
+            while not self._station.draining.is_set():
                 if not self._fill() and not self._wait():
                     break
         except BaseException:
             self._station.draining.set()
             raise
         finally:
-            with self._changed:
-                self._changed.wait_for(lambda: not self._busy)
-            self._recovery.join()
-        if self._failure:
-            raise self._failure
+            self._drain()
+
+    def _drain(self) -> None:
+        """Await what was claimed; past the grace of a shutdown it stays for recovery, and nothing is lost."""
+        patience = self._station.settings.grace.total_seconds() if self._station.draining.is_set() else None
+        if patience is not None:
+            with suppress(Refusal), self._station.database.connection() as db:
+                workers.drain(db, self._station.worker)
+        with self._changed:
+            if not self._changed.wait_for(lambda: not self._busy, patience):
+                self._station.say(f"{len(self._busy)} task(s) did not come to rest in time and stay for recovery")
+        self._recovery.join()
 
     def _fill(self) -> bool:
         """Claim one task if there is room; tell whether there may be more."""
@@ -86,11 +93,11 @@ class _Loop:
         """Claim; a service outlives a database that is away for a while, a single run does not."""
         try:
             task = self._claim()
-        except Unavailable as unavailable:
+        except (Unavailable, LostRace) as away:
             if self._once:
                 raise
             if not self._away:
-                self._station.say(f"{unavailable.message} [{unavailable.code}]; trying again")
+                self._station.say(f"{away.message} [{away.code}]; trying again")
             self._away = True
             return None
         self._away = False
@@ -110,7 +117,7 @@ class _Loop:
             )
 
     def _start(self, task: Task, sent: float) -> None:
-        thread = threading.Thread(target=self._hold, args=(task, sent), name=f"task {task.id}")
+        thread = threading.Thread(target=self._hold, args=(task, sent), name=f"task {task.id}", daemon=True)
         with self._changed:
             self._busy.add(thread)
         thread.start()
@@ -121,15 +128,20 @@ class _Loop:
         try:
             drive(station, task, lease)
         except Refusal as refused:
-            # Its lease runs out from here; recovery takes the task from where its rows say it is.
-            station.say(f"task {task.id}: {refused.message} [{refused.code}]; recovery takes it from here")
-        except BaseException as error:  # noqa: BLE001 - the main thread raises it once everything is at rest
-            self._failure = self._failure or error
+            self._leave(task, f"{refused.message} [{refused.code}]")
+        except Exception as error:  # noqa: BLE001 - one task's trouble never ends the others
+            self._leave(task, f"{type(error).__name__}: {one_line(str(error), 300)}")
         finally:
             station.heartbeat.drop(lease)
             with self._changed:
                 self._busy.discard(threading.current_thread())
                 self._changed.notify_all()
+
+    def _leave(self, task: Task, why: str) -> None:
+        """Leave a task to recovery, from where its rows say it is: the lease is given up, nothing else is touched."""
+        self._station.say(f"task {task.id}: {why}; recovery takes it from here")
+        with suppress(Refusal), self._station.database.connection() as db:
+            claims.give_up(db, task=task.id, epoch=task.lease_epoch)
 
     def _wait(self) -> bool:
         """Wait for a slot, a task or a signal; tell whether to go on."""
@@ -187,18 +199,20 @@ def _registered(
             slots=settings.slots,
         )
     heartbeat = Heartbeat(database, worker=row.id, lease=settings.lease, poll=settings.poll)
-    with heartbeat:
-        yield Station(
-            database=database,
-            root=root,
-            settings=settings,
-            host=host,
-            worker=row.id,
-            heartbeat=heartbeat,
-            say=say,
-        )
-    with suppress(Refusal), database.connection() as db:
-        workers.leave(db, row.id)
+    try:
+        with heartbeat:
+            yield Station(
+                database=database,
+                root=root,
+                settings=settings,
+                host=host,
+                worker=row.id,
+                heartbeat=heartbeat,
+                say=say,
+            )
+    finally:
+        with suppress(Refusal), database.connection() as db:
+            workers.leave(db, row.id)
 
 
 @contextmanager

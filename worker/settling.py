@@ -1,9 +1,6 @@
 """Settling: write an attempt's end, again and again until it is written, or the lease is surely gone."""
 
-import threading
 from collections.abc import Callable
-from datetime import timedelta
-from typing import Final
 
 from statemachine.attempts import ENDED
 from statemachine.refusals import LostRace, Refusal, Unavailable
@@ -11,10 +8,8 @@ from statemachine.tasks import TaskEvent
 from store import attempts, settlements, tasks
 from store.engine import Connection
 from store.settlements import Report, Settled
+from worker.patience import surely
 from worker.runs import Run
-
-_FIRST_PAUSE: Final = timedelta(milliseconds=100)
-_LONGEST_PAUSE: Final = timedelta(seconds=5)
 
 
 def settle_surely(run: Run, report: Report, *, beside: Callable[[Connection], None]) -> Settled:
@@ -23,14 +18,7 @@ def settle_surely(run: Run, report: Report, *, beside: Callable[[Connection], No
     An answer that was lost is read back: settled by this attempt under this epoch is success.
     Raises `LeaseLost` once the lease may be somebody else's; then recovery settles.
     """
-    pause = _FIRST_PAUSE
-    while True:
-        try:
-            return _settle(run, report, beside)
-        except (Unavailable, LostRace):
-            run.lease.check()
-            threading.Event().wait(pause.total_seconds())
-            pause = min(pause * 2, _LONGEST_PAUSE)
+    return surely(run.lease, lambda: _settle(run, report, beside))
 
 
 def _settle(run: Run, report: Report, beside: Callable[[Connection], None]) -> Settled:

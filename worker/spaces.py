@@ -1,5 +1,6 @@
 """Work spaces: reserved as a row, made on disk, ready as a row; and put away in the same order."""
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -43,14 +44,14 @@ def prepare(run: Run) -> Space:
 
 def put_away(run: Run, space: Space, *, keep: str = "") -> None:
     """Release a workspace whose content is settled; with `keep`, quarantine it for that reason instead."""
+    with run.station.database.connection() as db:
+        if not any(row.id == space.allocation.id for row in allocations.live(db, run.task.id)):
+            # This process was thought dead, and recovery put the workspace aside: it is not ours to remove.
+            return
     left = keep or _release(run, space)
     state = AllocationState.quarantined if left else AllocationState.released
-    try:
-        with run.station.database.connection() as db:
-            allocations.end(db, space.allocation, state, reason=left or "settled")
-    except LostRace:
-        # Recovery was faster: it quarantined what it found.
-        return
+    with suppress(LostRace), run.station.database.connection() as db:
+        allocations.end(db, space.allocation, state, reason=left or "settled")
 
 
 def temporary(run: Run) -> Path:
@@ -82,8 +83,8 @@ def _place(run: Run, allocation: UUID) -> Place:
 def _release(run: Run, space: Space) -> str:
     try:
         released = run.executor.release(space.place)
-    except Refusal as refused:
-        return refused.message
+    except (Refusal, OSError) as error:
+        return told(error).message
     return "" if released.gone else released.reason or "a part of it could not be removed"
 
 

@@ -1,5 +1,7 @@
 """Turns: what a held task does next, again and again, until it is no longer this worker's."""
 
+import threading
+
 from statemachine.attempts import AttemptKind
 from statemachine.decisions import Facts
 from statemachine.refusals import LostRace
@@ -24,6 +26,7 @@ from worker.leases import Lease
 from worker.station import Station
 
 _PLAN = "plan"
+_PAUSE = 0.05
 
 
 def drive(station: Station, task: Task, lease: Lease) -> Task:
@@ -33,7 +36,8 @@ def drive(station: Station, task: Task, lease: Lease) -> Task:
         try:
             task = _turn(station, task, lease)
         except LostRace:
-            # Somebody changed the row between reading and moving: read again, decide again.
+            # Somebody changed the row between reading and moving: read again, decide again, but not in a hot loop.
+            threading.Event().wait(_PAUSE)
             with station.database.connection() as db:
                 task = tasks.get(db, task.id)
     return task

@@ -1,4 +1,5 @@
--- Ask a running task to stop: the first reason recorded wins, on the task and on its active attempt.
+-- Ask a running task to stop: the first reason recorded wins, on the task and on its active attempt; who cancels it is
+-- remembered before whoever stopped it.
 WITH asked AS (
   UPDATE task SET
     version = version + 1,

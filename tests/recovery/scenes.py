@@ -97,24 +97,33 @@ def arming(workshop: Workshop) -> str:
     return f"open({str(armed(workshop))!r}, 'w').close()\n"
 
 
+def go_on(workshop: Workshop) -> None:
+    """Let the git that stopped go on."""
+    (workshop.folder / "go").write_text("")
+
+
 def a_git_that_stops(workshop: Workshop, words: str, *, after: bool = False) -> str:
     """Make it, and give a PATH that begins with it; it dies with the process that started it."""
     folder = workshop.folder / f"bin-{uuid4().hex}"
     folder.mkdir()
-    hold = folder / "hold.py"
-    hold.write_text(
-        "import ctypes, os, signal\n"
+    go = workshop.folder / "go"
+    if not go.exists():
+        os.mkfifo(go)
+    stop = folder / "stop.py"
+    stop.write_text(
+        "import ctypes, os, signal, subprocess, sys\n"
         "parent = os.getppid()\n"
         "ctypes.CDLL(None).prctl(1, signal.SIGKILL)\n"
+        f"call = [{git.binary()!r}, *sys.argv[1:]]\n"
+        f"status = subprocess.call(call) if {after} else 0\n"
         f"open({str(workshop.bell)!r}, 'w').close()\n"
-        "os.getppid() == parent and signal.pause()\n"
+        f"os.getppid() == parent and open({str(go)!r}).close()\n"
+        f"sys.exit(status) if {after} else os.execv(call[0], call)\n"
     )
-    done = f"'{git.binary()}' \"$@\"" if after else ":"
     wrapper = folder / "git"
     wrapper.write_text(
-        "#!/bin/sh\n"
-        f'case " $* " in *"{words}"*) if test -e "{armed(workshop)}"; then {done}; '
-        f"exec '{sys.executable}' -I -S '{hold}'; fi;; esac\n"
+        f'#!/bin/sh\ncase " $* " in *"{words}"*)\n'
+        f"test -e '{armed(workshop)}' && exec '{sys.executable}' -I -S '{stop}' \"$@\";;\nesac\n"
         f"exec '{git.binary()}' \"$@\"\n"
     )
     wrapper.chmod(0o755)
@@ -138,11 +147,36 @@ def gone(pid: int) -> None:
     until(lambda: not is_alive(pid), f"{pid} is gone")
 
 
+def quiet(handle: Handle) -> None:
+    """Wait until an agent whose worker was killed is gone, and its supervisor with it."""
+    gone(handle.pid)
+    gone(handle.supervisor)
+
+
 def end(*pids: int) -> None:
     """Kill processes of this test by their numbers."""
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
         gone(pid)
+
+
+def orphan(workshop: Workshop, superuser_url: str, script: str, *, kill_agent: bool) -> tuple[int, int]:
+    """Kill a worker and the supervisor so that neither can end what the agent started; give agent and its child."""
+    pid = workshop.folder / "pid"
+    child = (
+        f"child = subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()'], {script})\n"
+        f"open({str(pid)!r}, 'w').write(str(child.pid))\n"
+    )
+    task = workshop.add(child + HOLD)
+    with workshop.serving() as service:
+        workshop.heard()
+        service.send_signal(signal.SIGSTOP)
+        seen = handle(workshop, task)
+        end(seen.supervisor)
+        if kill_agent:
+            end(seen.pid)
+        kill(service, superuser_url)
+    return seen.pid, int(pid.read_text(encoding="ascii"))
 
 
 # ---------------------------------------------------------------- rows in the past, and workspaces of this host

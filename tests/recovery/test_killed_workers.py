@@ -1,6 +1,5 @@
 """Workers that are killed while an agent runs: what it left is judged, nothing of it is committed, the task goes on."""
 
-import os
 import signal
 from pathlib import Path
 
@@ -13,14 +12,16 @@ from tests.recovery.scenes import (
     HOLD,
     PARTIAL,
     UNSAFE,
+    arming,
     end,
     everything,
     expire,
-    gone,
+    go_on,
     handle,
-    kill,
     kill_working,
+    orphan,
     said,
+    serving_with_a_git_that_stops,
     unsaid,
 )
 from tests.store.scenes import asked
@@ -78,6 +79,7 @@ def test_unsafe_changes_of_a_crashed_agent_are_a_finding(workshop: Workshop, sup
 def test_a_hook_a_crashed_agent_wrote_is_a_finding_and_never_runs(workshop: Workshop, superuser_url: str) -> None:
     proof = workshop.folder / "proof"
     script = (
+        "os.makedirs('.git/hooks')\n"
         f"open('.git/hooks/post-index-change', 'w').write('#!/bin/sh\\ntouch {proof}\\n')\n"
         "os.chmod('.git/hooks/post-index-change', 0o755)\n"
     )
@@ -154,7 +156,11 @@ def test_the_third_loss_without_progress_is_a_finding(workshop: Workshop, superu
 def test_a_check_of_a_dead_worker_is_interrupted_and_its_throwaway_tree_is_not_judged(
     workshop: Workshop, superuser_url: str
 ) -> None:
-    check = workshop.agent("os.symlink('/etc/passwd', 'link')\nturn == 1 and (ring(), hold())\n")
+    ran = workshop.folder / "ran"
+    check = workshop.agent(
+        f"os.symlink('/etc/passwd', 'link')\n"
+        f"os.path.exists({str(ran)!r}) or (open({str(ran)!r}, 'w').close(), ring(), hold())\n"
+    )
     task = workshop.add("open('a.txt', 'a').write('x\\n')\n", checks=(check,))
     kill_working(workshop, superuser_url)
     child = handle(workshop, task).pid
@@ -190,25 +196,6 @@ def test_what_a_living_worker_holds_is_untouched(workshop: Workshop) -> None:
 
 
 # ---------------------------------------------------------------- agents that live on
-
-
-def orphan(workshop: Workshop, superuser_url: str, script: str, *, kill_agent: bool) -> tuple[int, int]:
-    """Kill a worker and the supervisor so that neither can end what the agent started; give agent and its child."""
-    pid = workshop.folder / "pid"
-    child = (
-        f"child = subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()'], {script})\n"
-        f"open({str(pid)!r}, 'w').write(str(child.pid))\n"
-    )
-    task = workshop.add(child + HOLD)
-    with workshop.serving() as service:
-        workshop.heard()
-        service.send_signal(signal.SIGSTOP)
-        seen = handle(workshop, task)
-        end(seen.supervisor)
-        if kill_agent:
-            end(seen.pid)
-        kill(service, superuser_url)
-    return seen.pid, int(pid.read_text(encoding="ascii"))
 
 
 @pytest.mark.case("R14")
@@ -285,19 +272,16 @@ def test_a_worker_that_slept_past_its_lease_changes_no_row_when_it_wakes(
 
 @pytest.mark.case("R08", "A16", "R13")
 def test_a_commit_made_by_a_worker_that_woke_too_late_is_pruned(workshop: Workshop, superuser_url: str) -> None:
-    go = workshop.folder / "go"
-    os.mkfifo(go)
-    task = workshop.add(f"open('a.txt', 'a').write('late\\n')\nring(); open({str(go)!r}).close()\n")
-    with workshop.serving() as zombie:
+    task = workshop.add(arming(workshop) + "open('a.txt', 'a').write('late\\n')\n")
+    with serving_with_a_git_that_stops(workshop, " update-ref ") as zombie:
         workshop.heard()
         zombie.send_signal(signal.SIGSTOP)
-        go.write_text("")
-        gone(handle(workshop, task).pid)
         expire(superuser_url, task)
 
         workshop.recover()
         before = everything(superuser_url, without=("worker",))
         zombie.terminate()
+        go_on(workshop)
         zombie.send_signal(signal.SIGCONT)
         zombie.wait()
         late = [ref for ref in workshop.refs() if "/attempts/" in ref]

@@ -111,6 +111,19 @@ def test_an_answer_without_a_reason_or_with_an_unknown_next_is_refused(database:
     assert seen(database, task) == task
 
 
+@pytest.mark.case("F11")
+def test_a_gate_with_more_findings_than_a_list_shows_still_passes_once_all_are_decided(database: Database) -> None:
+    many = tuple(a_finding(f"link {n}", paths=[f"link-{n}"]) for n in range(501))
+    task = a_task_at_gate(database, G.finding, findings=many)
+
+    with pytest.raises(Refusal) as refused:
+        approved(database, task, dismiss=tuple(finding.id for finding in owed(database, task)[:500]), reason="r")
+    queued = approved(database, task, dismiss_all=True, reason="harmless")
+
+    assert len(refused.value.facts["findings"]) == 1  # type: ignore[arg-type]  # a fact
+    assert (task.owed_findings, queued.state, queued.owed_findings) == (501, S.queued, 0)
+
+
 @pytest.mark.case("F12")
 def test_all_decided_a_task_is_queued_with_counts_that_start_afresh(database: Database) -> None:
     task = a_task_at_gate(database, G.finding, exit_code=3)

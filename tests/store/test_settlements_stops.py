@@ -19,6 +19,7 @@ from tests.store.scenes import (
     DONE,
     EXTRA,
     HOUR,
+    LOST,
     UNSAFE,
     aged,
     cancel,
@@ -197,6 +198,19 @@ def test_a_budget_spent_before_the_agent_was_started_is_a_limit_and_no_failure(
 
     assert (settled.attempt_state, settled.word, settled.event) == (A.cancelled, "time_limit", E.hit_limit)
     assert settled.task.failures == 0
+
+
+@pytest.mark.case("R01")
+def test_a_budget_that_ran_out_while_a_worker_was_dead_interrupts_what_was_never_started(
+    database: Database, superuser_url: str
+) -> None:
+    task = a_running_task(database, plan=a_plan(budget=HOUR))
+    attempt = an_attempt(database, task, launched=False)
+    aged(superuser_url, "UPDATE task SET running_since = running_since - interval '1 hour'")
+
+    settled = a_settled(database, task, attempt, **LOST)
+
+    assert (settled.attempt_state, settled.event) == (A.interrupted, E.requeue)
 
 
 @pytest.mark.case("S10")

@@ -164,7 +164,6 @@ def test_ignored_entries_known_from_the_settled_manifest_are_fit(root: Root, wor
 @pytest.mark.case("W11")
 def test_a_refusal_changes_nothing(root: Root, work: Work) -> None:
     (work / "a.txt").write_text("two\n")
-    (work / "a.txt").chmod(0o000)
     before = gits.snapshot(root.path)
 
     assert admitted(root, work).code == "tree_unfit"

@@ -704,7 +704,6 @@ def _scribble(tree: Path, stop: threading.Event) -> None:
 
 def test_nothing_of_the_tree_or_the_runner_is_changed_by_looking(work: Work) -> None:
     (work / "new").write_text("x")
-    (work / "a.txt").chmod(0o000)
     before = gits.snapshot(work.tree), gits.snapshot(work.repo.path)
 
     work.inspect()

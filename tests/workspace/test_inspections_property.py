@@ -32,6 +32,8 @@ BASE = {
     "logs/keep": "kept",
 }
 
+LONGEST_RULE = 2048  # bytes in a line of attributes that git still takes
+
 Listing = dict[bytes, tuple[str, str]]
 Edit = tuple[str, str, str]
 
@@ -173,7 +175,8 @@ def storable(manifest: dict) -> bool:
 
 def odd_attributes(change: dict) -> bool:
     named = change["path"].rpartition("/")[2] == ".gitattributes"
-    return ".gitattributes/" in change["path"] or (named and bool(change["new"]) and change["new"]["type"] != "file")
+    new = change["new"] or {"type": "file", "size": 0}
+    return ".gitattributes/" in change["path"] or (named and (new["type"] != "file" or new["size"] > LONGEST_RULE))
 
 
 def told_as_ignored(manifest: dict, seen: Listing) -> set[bytes]:
@@ -198,7 +201,7 @@ def as_git_sees_it(work: Work, folder: Path) -> tuple[Listing, set[bytes]]:
     (copy / ".git" / "rules").write_text(RULES)
     lines = [f"{mode} {identity}\t".encode() + path + b"\0" for path, (mode, identity) in base_of(work).items()]
     gits.git(copy, "update-index", "-z", "--index-info", stdin=b"".join(lines))
-    found = gits.git(copy, "ls-files", "-o", "-i", "-z", "-X", ".git/rules").split("\0")
-    ignored = {os.fsencode(path) for path in found if path}
+    found = gits.git(copy, "ls-files", "-t", "-o", "-i", "-z", "-X", ".git/rules").split("\0")
+    ignored = {os.fsencode(path.removeprefix("? ")) for path in found if path}
     shutil.rmtree(copy)
     return seen, ignored & seen.keys()

@@ -1,2 +1,0 @@
--- Hold the sign of life of a worker for as long as this connection lives.
-SELECT pg_advisory_lock(%(space)s, %(worker)s)
