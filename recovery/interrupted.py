@@ -16,6 +16,7 @@ from statemachine.tasks import TaskEvent
 from store import attempts, claims, outputs, recoveries, settlements, tasks
 from store.allocations import Allocation
 from store.attempts import Attempt
+from store.engine import Connection
 from store.recoveries import Interrupted
 from store.settlements import Report
 from store.tasks import Question, Task
@@ -123,6 +124,7 @@ def _settle(scene: Scene, task: Task, wreck: _Wreck) -> _Resumed:
         wreck.agent.end()
     remains = trees.examine(scene, wreck.tree, epoch=task.lease_epoch) if isinstance(wreck.tree, Tree) else wreck.tree
     with scene.writing() as db:
+        _locked(db, task)
         settled = settlements.settle(db, _report(task, attempt, remains), actor=scene.actor)
         for file in remains.files:
             outputs.add(db, attempt=attempt.id, host=scene.host.id, file=file)
@@ -170,9 +172,7 @@ def _report(task: Task, attempt: Attempt, remains: Remains) -> Report:
 def _between_items(scene: Scene, task: Task) -> _Resumed:
     """Move a task that nobody works on and whose last attempt is settled, as its row under the lock says."""
     with scene.writing() as db:
-        now = tasks.lock(db, task.id)
-        if now.running_epoch != task.lease_epoch:
-            raise LeaseLost(task=task.id, epoch=task.lease_epoch)
+        now = _locked(db, task)
         if attempts.active(db, task.id):
             raise _woken()
         event, reason = _step(now)
@@ -181,6 +181,14 @@ def _between_items(scene: Scene, task: Task) -> _Resumed:
         aside = storage.set_aside(db, scene, task.id)
         moved = gated(db, moved, actor=scene.actor)
     return _Resumed(task=moved, was="it was between items", workspaces=aside)
+
+
+def _locked(db: Connection, task: Task) -> Task:
+    """Lock a task that must still be ours; whoever slept past its own lease hears `LeaseLost`."""
+    now = tasks.lock(db, task.id)
+    if now.running_epoch != task.lease_epoch:
+        raise LeaseLost(task=task.id, epoch=task.lease_epoch)
+    return now
 
 
 def _step(task: Task) -> tuple[TaskEvent, str]:

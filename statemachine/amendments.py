@@ -76,7 +76,7 @@ def _same(gained: Sequence[Operation], expected: Sequence[Operation]) -> bool:
 
 def _base_problems(old: Plan, new: Plan) -> Iterator[Problem]:
     if new.base != old.base:
-        hint = "`tasks request-changes --rebase` starts all items again from another base"
+        hint = "add a new task for another base"
         yield Problem(where=("base",), message="cannot change while items are done", hint=hint)
 
 

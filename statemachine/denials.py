@@ -54,7 +54,7 @@ _NEXT: Final[dict[Source, str]] = {
     S.in_review: "tasks gate show {}",
     S.approved: "tasks merge {}",
     S.merge_blocked: "tasks merge {}",
-    S.merging: "tasks merge reconcile {}",
+    S.merging: "tasks recover",
     S.needs_human: "tasks gate show {}",
     S.needs_amendment: "tasks gate show {}",
     S.needs_approval: "tasks gate show {}",

@@ -42,7 +42,7 @@ def _item_problems(item: Item, where: Where) -> Iterator[Problem]:
     if _CONTROLS_IN_PROSE.search(item.intent):
         yield _control((*where, "intent"), "line breaks and tabs are fine, other control characters are not")
     if item.kind is ItemKind.fix:
-        hint = "leave `kind` out; `tasks request-changes` writes fix items"
+        hint = "leave `kind` out; a reviewer's requested changes become fix items"
         yield Problem(where=(*where, "kind"), message="is `fix`, which no plan file writes", hint=hint)
     if len(item.operations) > MOST_OPERATIONS:
         message = f"has {len(item.operations)} operations"

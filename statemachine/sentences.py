@@ -37,14 +37,16 @@ WORDS: Final[dict[str, Words]] = {
     "not_retryable": Words("has nothing to repeat in an attempt that is {attempt}"),
     # To merge.
     "not_mergeable": Words("is {state}; only approved work is merged"),
-    "merge_in_flight": Words("is being merged already", "tasks merge reconcile {task}"),
+    "merge_in_flight": Words(
+        "is being merged already", "tasks recover (once its process is gone; the target says how it ended)"
+    ),
     "items_unfinished": Words("has items that are not done: {unfinished}"),
-    "checks_missing": Words("has checks that did not run on this head: {missing}", "tasks recheck {task}"),
-    "checks_failed": Words("has checks that failed on this head: {failed}", "tasks recheck {task}"),
+    "checks_missing": Words("has checks that did not run on this head: {missing}", "tasks show {task}"),
+    "checks_failed": Words("has checks that failed on this head: {failed}", "tasks show {task}"),
     "approval_lapsed": Words("has no approval of this head, base and target", _GATE),
     "approver_is_author": Words(
         "was approved by its own author, {approver}",
-        "tasks recheck {task} (then somebody else: tasks gate approve {task})",
+        "tasks finding add {task} --summary TEXT (then `--then review` at its gate, and somebody else approves)",
     ),
     "target_unreadable": Words("has a target that cannot be read: {target_error}", "tasks repo list"),
     "target_checked_out": Words(
@@ -53,8 +55,8 @@ WORDS: Final[dict[str, Words]] = {
     ),
     "merge_conflict": Words(
         "conflicts with its target in {conflicts}",
-        "tasks request-changes {task} --rebase (or: " + _EXPORT + ")",
+        _EXPORT,
     ),
-    "not_fast_forward": Words("does not descend from its target's tip", "tasks merge {task} --strategy merge"),
+    "not_fast_forward": Words("does not descend from its target's tip", _EXPORT),
     "not_merging": Words("is {state} and has no merge in flight, so nothing is pushed"),
 }

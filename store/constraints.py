@@ -91,7 +91,7 @@ _EVENTS: Final = {
     "task_event_chain": _race("a line of history starts where the line before it ended"),
     "task_event_moves": _fault("a line of history moves its task", "line_without_move"),
     "task_event_who": Meaning(
-        "not_permitted", "the database role in use may not make this move", "use a role that may: tasks db grants"
+        "not_permitted", "the database role in use may not make this move", "connect as a role that may"
     ),
 }
 

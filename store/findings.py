@@ -1,9 +1,9 @@
 """Findings: recorded whatever the task is doing, decided once by a named person."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 from uuid import UUID
 
 from statemachine.attempts import StopReason
@@ -20,6 +20,9 @@ from store.rows import document, many, one, said
 from store.tasks import Question, Task
 
 SUMMARY_LIMIT = 4_000
+_BATCH = 250
+
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,19 +138,12 @@ def insert(
         }
         for finding in found
     ]
-    if not rows:
-        return []
-    return many(
-        db,
-        Finding,
-        "add_findings",
-        task=task.id,
-        attempt=attempt,
-        item=item,
-        found=document(rows),
-        late=task.state in CLOSED,
-        actor=actor,
-    )
+    said_of_all = {"task": task.id, "attempt": attempt, "item": item, "late": task.state in CLOSED, "actor": actor}
+    return [
+        row
+        for batch in _batches(rows)
+        for row in many(db, Finding, "add_findings", **said_of_all, found=document(batch))
+    ]
 
 
 def decide(
@@ -176,9 +172,8 @@ def decide_all(
     for task in {row.task_id for row in chosen}:
         tasks.touch(db, task)
     ids = [row.id for row in chosen]
-    decided = many(
-        db, Finding, "decide_findings", findings=ids, state=state, permit=permit, actor=actor, reason=said(reason)
-    )
+    answer = {"state": state, "permit": permit, "actor": actor, "reason": said(reason)}
+    decided = [row for batch in _batches(ids) for row in many(db, Finding, "decide_findings", findings=batch, **answer)]
     late = sorted(set(ids) - {row.id for row in decided})
     if late:
         raise LostRace("stale_view", f"finding {late[0]} was decided already", hint=f"tasks finding show {late[0]}")
@@ -214,6 +209,11 @@ def permits(db: Connection, *, task: int, item: str, revision: int) -> frozenset
     """List the fingerprints a person permitted for this item with these declared files."""
     rows = many(db, _Permit, "list_permits", task=task, item=item, revision=revision)
     return frozenset(row.fingerprint for row in rows)
+
+
+def _batches(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """Cut what may be thousands of rows so that no statement, with what its triggers count, takes long."""
+    return (rows[start : start + _BATCH] for start in range(0, len(rows), _BATCH))
 
 
 def _prepare(db: Connection, task: Task, new: tuple[NewFinding, ...], *, actor: str) -> Task:

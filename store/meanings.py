@@ -23,7 +23,7 @@ class Meaning:
 
 
 _AGAIN: Final = "try again"
-_GRANTS: Final = "use a database role that may (tasks db grants prints what each role may do)"
+_GRANTS: Final = "connect as a database role that may"
 _UPGRADE: Final = "run: tasks db upgrade"
 
 STATES: Final[dict[str, Meaning]] = {

@@ -114,7 +114,7 @@ def _require(program: str, path: str) -> None:
         raise Refusal(
             "agent_not_found",
             f"the agent's program {quote(program)} is not on its search path",
-            hint="install it, or name it by its full path; `tasks agent show` tells how an agent is started",
+            hint="install it, or name it by its full path",
             program=program,
             path=path,
         )

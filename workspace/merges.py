@@ -111,7 +111,7 @@ def _check(repo: RunnerRepository, state: TargetState, commit: str, old: str | N
         raise Refusal(
             "not_fast_forward",
             f"{commit} does not descend from {state.branch}, which is at {state.tip}",
-            hint="bring the task onto the target with `tasks request-changes ID --rebase`",
+            hint="take it out with `tasks export ID --format patch` and merge by hand",
             tip=state.tip,
         )
     if state.obstacle:
@@ -158,7 +158,7 @@ def _after(state: TargetState) -> TargetState:
         raise Refusal(
             "push_unconfirmed",
             f"whether the push arrived cannot be read: {refusal.message}",
-            hint="when the target can be read again, run `tasks merge reconcile ID`",
+            hint="when the target can be read again, run `tasks recover`",
             target=str(state.place.path),
         ) from refusal
 
@@ -198,7 +198,7 @@ def _checked_out(state: TargetState, why: str) -> NoReturn:
     raise Refusal(
         "target_checked_out",
         f"{state.checked_out} has {state.branch} checked out and cannot follow it: {why}",
-        hint="commit or stash what is there, check out another branch, or name another target branch with --into",
+        hint="commit or stash what is there, check out another branch",
         work_tree=str(state.checked_out),
     )
 

@@ -1,8 +1,13 @@
 """Workers that are killed between two of their steps: before the agent, around the commit, around the last write."""
 
+import json
+import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+import psycopg
 import pytest
 
 from statemachine.attempts import AttemptState
@@ -13,6 +18,9 @@ from tests.recovery.scenes import (
     a_git_that_stops,
     armed,
     arming,
+    everything,
+    expire,
+    go_on,
     kill_at,
     kill_working,
     said,
@@ -141,21 +149,32 @@ def test_killed_with_nothing_left_to_run_the_next_claim_submits(workshop: Worksh
     assert workshop.events(task) == ["add", "claim", "settle", "take_over", "requeue", "claim", "submit"]
 
 
-@pytest.mark.case("R08")
-def test_a_recovery_killed_while_it_inspects_is_taken_over_at_once(workshop: Workshop, superuser_url: str) -> None:
-    task = workshop.add(UNSAFE + HOLD)
-    kill_working(workshop, superuser_url)
+# ---------------------------------------------------------------- recoveries that die, sleep, or lose their database
+
+
+@contextmanager
+def recovering(workshop: Workshop) -> Iterator["subprocess.Popen[str]"]:
+    """Run `tasks recover` as a process of its own up to where it looks at a tree."""
     armed(workshop).touch()
     environment = {
+        **os.environ,
         "PATH": a_git_that_stops(workshop, MATERIALISE),
         "TASKS_DATABASE_URL": workshop.url,
         "TASKS_ROOT": str(workshop.root.path),
         "TASKS_CONFIG": str(workshop.config),
     }
-    with subprocess.Popen(
-        [sys.executable, "-m", "cli.main", "recover"], env=environment, cwd=ROOT, stdout=sys.stderr
-    ) as recovery:
+    command = [sys.executable, "-m", "cli.main", "recover", "--json"]
+    with subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True) as recovery:
         workshop.heard()
+        yield recovery
+    armed(workshop).unlink()
+
+
+@pytest.mark.case("R08")
+def test_a_recovery_killed_while_it_inspects_is_taken_over_at_once(workshop: Workshop, superuser_url: str) -> None:
+    task = workshop.add(UNSAFE + HOLD)
+    kill_working(workshop, superuser_url)
+    with recovering(workshop) as recovery:
         recovery.kill()
     leased = asked(superuser_url, "SELECT lease_expires > now() FROM task WHERE id = %s", task.id)
 
@@ -167,3 +186,55 @@ def test_a_recovery_killed_while_it_inspects_is_taken_over_at_once(workshop: Wor
     assert workshop.events(task) == ["add", "claim", "take_over", "take_over", "raise_finding"]
     folder = workshop.root.attempts / str(workshop.attempts(task)[0].id)
     assert [each.name for each in folder.iterdir() if each.is_dir()] == []
+
+
+@pytest.mark.case("R08")
+def test_a_recovery_that_slept_past_its_lease_changes_no_row_when_it_wakes(
+    workshop: Workshop, superuser_url: str
+) -> None:
+    task = workshop.add(UNSAFE + HOLD)
+    kill_working(workshop, superuser_url)
+    with recovering(workshop) as sleeper:
+        untouched = workshop.recover()
+        expire(superuser_url, task)
+        report = workshop.recover()
+        before = everything(superuser_url, without=("worker",))
+        go_on(workshop)
+        told = json.loads(sleeper.communicate()[0])
+
+    assert (said(untouched), said(report)[0]) == ([], (task.id, "needs_human"))
+    assert (sleeper.returncode, told["unfinished"]) == (0, [])
+    assert [line["what"] for line in told["lines"]] == ["left_alone"]
+    assert everything(superuser_url, without=("worker",)) == before
+
+
+@pytest.mark.case("R10")
+def test_a_database_that_goes_away_while_a_tree_is_inspected_ends_the_pass_and_the_next_one_finishes_it(
+    workshop: Workshop, superuser_url: str
+) -> None:
+    task = workshop.add(UNSAFE + HOLD)
+    kill_working(workshop, superuser_url)
+    name = asked(superuser_url, "SELECT current_database()")[0][0]
+    with recovering(workshop) as recovery:
+        shut(superuser_url, name)
+        go_on(workshop)
+        told = json.loads(recovery.communicate()[0])
+        admit(superuser_url, name)
+
+    report = workshop.recover()
+
+    assert (recovery.returncode, told["complete"]) == (10, False)
+    assert [line["what"] for line in told["unfinished"]] == ["database_unreachable"]
+    assert (said(report)[0], workshop.kinds(task)) == ((task.id, "needs_human"), ["new_symlink"])
+
+
+def shut(superuser_url: str, name: str) -> None:
+    """Let nobody into the test's database any more, and put out who is there."""
+    with psycopg.connect(superuser_url, dbname="postgres", autocommit=True) as admin:
+        admin.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false'.encode())
+        admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+
+
+def admit(superuser_url: str, name: str) -> None:
+    with psycopg.connect(superuser_url, dbname="postgres", autocommit=True) as admin:
+        admin.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true'.encode())

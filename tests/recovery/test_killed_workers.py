@@ -28,17 +28,17 @@ from tests.store.scenes import asked
 from tests.workshop import Workshop, edit, item
 
 
-@pytest.mark.case("R01", "R06")
+@pytest.mark.case("R01", "R06", "R08")
 def test_safe_partial_work_is_kept_and_the_task_starts_afresh(workshop: Workshop, superuser_url: str) -> None:
     task = workshop.add(PARTIAL)
     kill_working(workshop, superuser_url)
     still_leased = asked(superuser_url, "SELECT lease_expires > now() FROM task WHERE id = %s", task.id)
 
-    report = workshop.recover()
+    report, again = workshop.recover(), workshop.recover()
 
     attempt = workshop.attempts(task)[0]
     kept = next(output for output in workshop.outputs(task) if output.kind == "diff")
-    assert still_leased == [(True,)]
+    assert (still_leased, again.lines, again.complete) == ([(True,)], (), True)
     assert (said(report), unsaid(report)) == ([(task.id, "queued"), (task.id, "workspace_quarantined")], [])
     assert (attempt.state, attempt.exit_code, attempt.outcome) == (AttemptState.interrupted, None, None)
     assert "+half" in Path(kept.path).read_text(encoding="utf-8")
@@ -135,6 +135,51 @@ def test_a_workspace_that_was_swapped_or_removed_is_not_followed(
     assert workshop.attempts(task)[0].state is AttemptState.interrupted
     assert [output.kind for output in workshop.outputs(task)] == []
     assert (elsewhere.stat().st_mode & 0o777, [each.name for each in elsewhere.iterdir()]) == (0o500, ["secret.txt"])
+
+
+@pytest.mark.case("R05")
+@pytest.mark.hazard("H01")
+def test_names_no_text_can_hold_are_stored_and_told(workshop: Workshop, superuser_url: str) -> None:
+    names = [b"caf\xff\xfe", b"a\x1b[2Jb", b"two\nlines"]
+    script = f"for name in {names!r}: os.symlink(b'/etc/' + name, name)\n"
+    task = workshop.add(script + HOLD)
+    kill_working(workshop, superuser_url)
+
+    report = workshop.recover()
+
+    assert unsaid(report) == []
+    assert {"new_symlink"} <= set(workshop.kinds(task)) <= {"new_symlink", "bad_path"}
+    assert all(finding.summary.isprintable() and finding.evidence for finding in workshop.findings(task))
+
+
+@pytest.mark.case("F19")
+def test_what_a_person_permitted_is_evidence_of_a_crashed_attempt_and_not_owed(
+    workshop: Workshop, superuser_url: str
+) -> None:
+    task = workshop.run("os.symlink('x.py', 'src/link')\nturn == 2 and (ring(), hold())\n")
+    workshop.approve(task, dismiss_all=True, permit=True, reason="a link beside its target is fine here")
+    kill_working(workshop, superuser_url)
+
+    report = workshop.recover()
+
+    attempt = workshop.attempts(task)[-1]
+    assert said(report)[0] == (task.id, "queued")
+    assert [each["kind"] for each in attempt.evidence["permitted"]] == ["new_symlink"]
+
+
+def test_what_an_agent_put_in_place_of_its_temporary_folder_is_not_followed(
+    workshop: Workshop, superuser_url: str
+) -> None:
+    mine = workshop.folder / "mine"
+    mine.mkdir()
+    (mine / "kept.txt").touch()
+    task = workshop.add(f"os.rmdir(os.environ['TMPDIR']); os.symlink({str(mine)!r}, os.environ['TMPDIR'])\n" + HOLD)
+    kill_working(workshop, superuser_url)
+
+    report = workshop.recover()
+
+    assert (said(report)[0], unsaid(report)) == ((task.id, "queued"), [])
+    assert [each.name for each in mine.iterdir()] == ["kept.txt"]
 
 
 @pytest.mark.case("R07", "R01")
@@ -259,15 +304,16 @@ def test_a_worker_that_slept_past_its_lease_changes_no_row_when_it_wakes(
         expire(superuser_url, task)
 
         report = workshop.recover()
+        rested = workshop.work(task)
         before = everything(superuser_url, without=("worker",))
         zombie.terminate()
         zombie.send_signal(signal.SIGCONT)
         zombie.wait()
 
-        assert said(report)[0] == (task.id, "queued")
         assert everything(superuser_url, without=("worker",)) == before
-    assert workshop.attempts(task)[0].state is AttemptState.interrupted
-    assert workshop.work(task).state is TaskState.in_review
+    assert (said(report)[0], rested.state) == ((task.id, "queued"), TaskState.in_review)
+    assert [attempt.state for attempt in workshop.attempts(task)] == [AttemptState.interrupted, AttemptState.completed]
+    assert workshop.show(workshop.refs()[f"refs/weighlock/tasks/{task.id}"], "a.txt") == "a\nx"
 
 
 @pytest.mark.case("R08", "A16", "R13")
