@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from bench.ours import hired
+from bench.ours import Worker
 from bench.places import BARE, SCRIPTS, Place
 from store.engine import open_database
 
@@ -38,7 +38,7 @@ def ours(place: Place, cycles: int, commits: str) -> Taken:
     """Run the worker's verbs in this process."""
     url = place.url(synchronous_commit=commits)
     database = open_database(url, state=Path("/nowhere"), name="bench", patience=PATIENCE)
-    worker = hired(database)
+    worker = Worker(database, place.worker)
     clock, client = time.perf_counter(), time.process_time()
     for _ in range(cycles):
         worker.cycle()
@@ -51,7 +51,7 @@ def by_hand(place: Place, cycles: int, commits: str, *, schema: str = "public") 
     """Run the script with pgbench, prepared, by one client."""
     url = place.url(synchronous_commit=commits, search_path=schema)
     command = [place.pgbench, "--no-vacuum", "--client=1", "--protocol=prepared", f"--transactions={cycles}"]
-    command += ["--define=worker=1", f"--file={SCRIPTS / 'floor.sql'}", url]
+    command += [f"--define=worker={place.worker}", f"--file={SCRIPTS / 'floor.sql'}", url]
     before = _of_children()
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     done = re.search(r"actually processed: (\d+)/", ran.stdout)

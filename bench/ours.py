@@ -10,7 +10,7 @@ from statemachine.attempts import AttemptKind
 from statemachine.decisions import Facts
 from statemachine.settlement import Outcome
 from statemachine.tasks import TaskEvent
-from store import allocations, attempts, claims, settlements, tasks, workers
+from store import allocations, attempts, claims, settlements, tasks
 from store.allocations import Allocation
 from store.attempts import Attempt
 from store.engine import Database
@@ -93,20 +93,3 @@ class Worker:
                 question=_SUBMITTED,
                 epoch=task.lease_epoch,
             )
-
-
-def hired(database: Database) -> Worker:
-    """Register a worker."""
-    with database.connection() as db:
-        row = workers.register(
-            db,
-            name="bench",
-            host="bench",
-            boot_id="bench",
-            pid=1,
-            started="1",
-            kinds=[kind.value for kind in KINDS],
-            executors=list(EXECUTORS),
-            slots=1,
-        )
-    return Worker(database, row.id)

@@ -15,8 +15,9 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
+from statemachine.attempts import AttemptKind
 from statemachine.refusals import Unavailable
-from store import embedded, programs, repositories, roles, upgrades
+from store import embedded, programs, repositories, roles, upgrades, workers
 from store.connections import connect
 from store.addresses import parse
 
@@ -35,6 +36,8 @@ class Place:
     superuser: str
     database: str
     pgbench: Path
+    worker: int = 1
+    """The first of a new database."""
 
     def url(self, *, user: str = roles.APP, **settings: str) -> str:
         """Name the database for one user, with settings for its session."""
@@ -107,6 +110,17 @@ def _furnish(place: Place) -> None:
             object_format="sha1",
             raw_attributes=False,
             actor="bench",
+        )
+        workers.register(
+            db,
+            name="bench",
+            host="bench",
+            boot_id="bench",
+            pid=1,
+            started="1",
+            kinds=[kind.value for kind in AttemptKind],
+            executors=["local"],
+            slots=1,
         )
     with psycopg.connect(place.owner, autocommit=True) as owner:
         owner.execute((SCRIPTS / "bare.sql").read_bytes())
