@@ -36,7 +36,7 @@ class Cursor(psycopg.Cursor[Any]):
         binary: bool | None = None,
     ) -> Self:
         """Run one statement. A connection lost outside a transaction is `Ambiguous`: it may have been done."""
-        open_before = self.connection.info.transaction_status is not TransactionStatus.IDLE
+        open_before = self.connection.pgconn.transaction_status != TransactionStatus.IDLE
         try:
             return super().execute(query, params, prepare=prepare, binary=binary)
         except (psycopg.Error, UnicodeEncodeError) as error:

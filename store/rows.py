@@ -21,8 +21,7 @@ _LONGEST_SAID = 4_000
 
 def one(db: AnyConnection[Any], row: type[Row], name: str, /, **values: object) -> Row | None:
     """Run `store/sql/<name>.sql` and give its first row, or none."""
-    with db.cursor(row_factory=_factory(row)) as cursor:
-        return cursor.execute(statement(name), values).fetchone()
+    return _kept(db, row, name).execute(statement(name), values).fetchone()
 
 
 def many(db: AnyConnection[Any], row: type[Row], name: str, /, **values: object) -> list[Row]:
@@ -56,28 +55,43 @@ def _storable(value: object) -> object:
     return value
 
 
+def _kept(db: AnyConnection[Any], row: type[Row], name: str) -> Cursor[Row]:
+    # A cursor that runs one statement again and again knows how its values are written and read; finding that out
+    # anew takes a third of the call's time. It is gone with its connection.
+    kept: dict[tuple[str, type], Cursor[Row]] = vars(db).setdefault("_kept", {})
+    kind: type = row
+    if (cursor := kept.get((name, kind))) is None:
+        cursor = kept[name, kind] = db.cursor(row_factory=_factory(kind))
+    return cursor
+
+
 @cache
 def _factory(row: type[Row]) -> Callable[[Cursor[Any]], Callable[[Sequence[Any]], Row]]:
-    def maker(cursor: Cursor[Any]) -> Callable[[Sequence[Any]], Row]:
+    kind: type = row
+    return _maker(kind)
+
+
+@cache
+def _maker(kind: type) -> Callable[[Cursor[Any]], Callable[[Sequence[Any]], Any]]:
+    def maker(cursor: Cursor[Any]) -> Callable[[Sequence[Any]], Any]:
         # Not cursor.description: it makes an object for each column, a quarter of the whole call's time.
         result = cursor.pgresult
-        return _maker(row, tuple(map(result.fname, range(result.nfields))) if result else ())
+        return _make(kind, tuple(map(result.fname, range(result.nfields))) if result else ())
 
     return maker
 
 
 @cache
-def _maker(row: type[Row], columns: tuple[bytes | None, ...]) -> Callable[[Sequence[Any]], Row]:
-    kind: type = row
+def _make(kind: type, columns: tuple[bytes | None, ...]) -> Callable[[Sequence[Any]], Any]:
     names = [column.decode() for column in columns if column is not None]
     words = _words(kind)
     coded = [(place, words[name]) for place, name in enumerate(names) if name in words]
 
-    def make(values: Sequence[Any]) -> Row:
+    def make(values: Sequence[Any]) -> object:
         typed = list(values)
         for place, members in coded:
             typed[place] = members[typed[place]]
-        return row(**dict(zip(names, typed, strict=True)))
+        return kind(**dict(zip(names, typed, strict=True)))
 
     return make
 
