@@ -24,8 +24,15 @@ _PLAINLY: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def of(scene: Scene, attempt: Attempt) -> Path:
-    """Name the folder of an attempt."""
-    return scene.root.attempts / str(attempt.id)
+    """Name the folder of an attempt, which must be one: through a link, we would write and remove elsewhere.
+
+    Raises:
+        Refusal: `attempt_folder_lost`.
+    """
+    place = scene.root.attempts / str(attempt.id)
+    if place.is_symlink() or not place.is_dir():
+        raise Refusal("attempt_folder_lost", f"{place} is not the folder that was made for the attempt")
+    return place
 
 
 @contextmanager
@@ -56,10 +63,11 @@ def links(scene: Scene, attempt: Attempt) -> LinkState:
 
 def clear(scene: Scene, attempt: Attempt) -> None:
     """Remove what an attempt needed only while it ran; what cannot be removed stays in its folder."""
-    for folder in (found for pattern in _SCRATCH for found in of(scene, attempt).glob(pattern)):
-        with suppress(OSError):
-            trash.empty(folder)
-            folder.rmdir()
+    with suppress(Refusal):
+        for folder in (found for pattern in _SCRATCH for found in of(scene, attempt).glob(pattern)):
+            with suppress(OSError):
+                trash.empty(folder)
+                folder.rmdir()
 
 
 def _read(path: Path) -> bytes:

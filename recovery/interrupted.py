@@ -1,22 +1,20 @@
 """Running tasks without a living worker: taken over, agents ended, trees looked at, attempts settled."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from recovery import agents, folders, storage, trees
 from recovery.agents import Agent
+from recovery.leases import held, locked
 from recovery.limits import gated
 from recovery.reports import Notes
-from recovery.scene import LEASE, Scene
+from recovery.scene import Scene
 from recovery.trees import Remains, Tree
 from statemachine.attempts import StopReason
-from statemachine.refusals import LeaseLost, LostRace, Refusal
+from statemachine.refusals import LostRace
 from statemachine.tasks import TaskEvent
-from store import attempts, claims, outputs, recoveries, settlements, tasks
+from store import attempts, outputs, recoveries, settlements, tasks
 from store.allocations import Allocation
 from store.attempts import Attempt
-from store.engine import Connection
 from store.recoveries import Interrupted
 from store.settlements import Report
 from store.tasks import Question, Task
@@ -71,7 +69,7 @@ def _resume(scene: Scene, notes: Notes, found: Interrupted) -> None:
         scene.resumed.add(found.id)
         notes.did(found.id, "take_over", f"{why}; its agent is alive and would be ended before its tree is judged")
         return
-    with _held(scene, found, dead=dead, why=why) as task:
+    with held(scene, found, dead=dead, why=why) as task:
         if task is None:
             return
         resumed = _settle(scene, task, wreck) if wreck.attempt else _between_items(scene, task)
@@ -86,37 +84,6 @@ def _look(scene: Scene, found: Interrupted) -> _Wreck:
         return _Wreck(attempt=attempt, agent=agents.of(db, scene, attempt), tree=trees.of(db, scene, attempt))
 
 
-@contextmanager
-def _held(scene: Scene, found: Interrupted, *, dead: bool, why: str) -> Iterator[Task | None]:
-    """Hold a task by a lease of one's own; what goes wrong before it has moved gives the lease back."""
-    task = _take(scene, found, dead=dead, why=why)
-    try:
-        yield task
-    except BaseException:
-        if task is not None and not scene.dry_run:
-            with suppress(Refusal), scene.database.connection() as db:
-                claims.give_up(db, task=task.id, epoch=task.lease_epoch)
-        raise
-
-
-def _take(scene: Scene, found: Interrupted, *, dead: bool, why: str) -> Task | None:
-    """Take a task over, from where its zombie is fenced; none where somebody was faster. A dry run only reads it."""
-    with scene.database.connection() as db:
-        if scene.dry_run:
-            now = tasks.get(db, found.id)
-            return now if now.running_epoch == found.lease_epoch else None
-        return claims.take_over(
-            db,
-            task=found.id,
-            epoch=found.lease_epoch,
-            worker=scene.worker(),
-            actor=scene.actor,
-            lease=LEASE,
-            proven_dead=dead,
-            reason=why,
-        )
-
-
 def _settle(scene: Scene, task: Task, wreck: _Wreck) -> _Resumed:
     """Settle the attempt of a dead worker: nothing it saw counts, what its agent left does."""
     attempt = _unmoved(scene, task, wreck)
@@ -124,7 +91,7 @@ def _settle(scene: Scene, task: Task, wreck: _Wreck) -> _Resumed:
         wreck.agent.end()
     remains = trees.examine(scene, wreck.tree, epoch=task.lease_epoch) if isinstance(wreck.tree, Tree) else wreck.tree
     with scene.writing() as db:
-        _locked(db, task)
+        locked(db, task)
         settled = settlements.settle(db, _report(task, attempt, remains), actor=scene.actor)
         for file in remains.files:
             outputs.add(db, attempt=attempt.id, host=scene.host.id, file=file)
@@ -172,7 +139,7 @@ def _report(task: Task, attempt: Attempt, remains: Remains) -> Report:
 def _between_items(scene: Scene, task: Task) -> _Resumed:
     """Move a task that nobody works on and whose last attempt is settled, as its row under the lock says."""
     with scene.writing() as db:
-        now = _locked(db, task)
+        now = locked(db, task)
         if attempts.active(db, task.id):
             raise _woken()
         event, reason = _step(now)
@@ -181,14 +148,6 @@ def _between_items(scene: Scene, task: Task) -> _Resumed:
         aside = storage.set_aside(db, scene, task.id)
         moved = gated(db, moved, actor=scene.actor)
     return _Resumed(task=moved, was="it was between items", workspaces=aside)
-
-
-def _locked(db: Connection, task: Task) -> Task:
-    """Lock a task that must still be ours; whoever slept past its own lease hears `LeaseLost`."""
-    now = tasks.lock(db, task.id)
-    if now.running_epoch != task.lease_epoch:
-        raise LeaseLost(task=task.id, epoch=task.lease_epoch)
-    return now
 
 
 def _step(task: Task) -> tuple[TaskEvent, str]:

@@ -4,11 +4,12 @@ from collections.abc import Callable
 from typing import Final
 
 from recovery.interrupted import resume_interrupted
+from recovery.leases import taking_leases
 from recovery.limits import spend_out
 from recovery.merges import reconcile
 from recovery.references import repair_refs
 from recovery.reports import Notes, Report
-from recovery.scene import Scene, taking_leases
+from recovery.scene import Scene
 from recovery.storage import put_away
 from statemachine.refusals import Unavailable
 from store.engine import Database

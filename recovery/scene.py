@@ -3,10 +3,8 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
 from uuid import UUID
 
-from statemachine.refusals import Refusal
 from statemachine.workers import WorkerState
 from store import workers
 from store.engine import Connection, Database
@@ -14,9 +12,6 @@ from store.recoveries import Interrupted
 from workspace.commits import Identity
 from workspace.hosts import Host, gone
 from workspace.roots import Root
-
-# One tree at a time, each step bounded (end 60 s, inspect 120 s, export 60 s): one lease outlasts them all.
-LEASE = timedelta(minutes=10)
 
 
 class _TakenBack(Exception):  # noqa: N818 - nothing went wrong
@@ -64,36 +59,3 @@ class Scene:
             return False
         with self.database.session() as db:
             return workers.lock_is_free(db, found.lease_worker)
-
-
-@contextmanager
-def taking_leases(database: Database, host: Host, actor: str) -> Iterator[Callable[[], int]]:
-    """Give what registers this process as a holder of leases, once and only if asked; it leaves at the end."""
-    rows: list[int] = []
-
-    def worker() -> int:
-        if not rows:
-            rows.append(_register(database, host, actor))
-        return rows[0]
-
-    try:
-        yield worker
-    finally:
-        for row in rows:
-            with suppress(Refusal), database.connection() as db:
-                workers.leave(db, row)
-
-
-def _register(database: Database, host: Host, actor: str) -> int:
-    with database.connection() as db:
-        return workers.register(
-            db,
-            name=actor,
-            host=host.id,
-            boot_id=host.boot,
-            pid=host.pid,
-            started=host.started,
-            kinds=[],
-            executors=[],
-            slots=1,
-        ).id

@@ -94,36 +94,33 @@ def examine(scene: Scene, tree: Tree, *, epoch: int) -> Remains:
     """Inspect and screen a tree whose worker and agent are dead; a dry run leaves no trace of having looked."""
     if not os.path.lexists(tree.place.folder):
         return Remains(failure="its workspace was gone")
-    with folders.room(scene, tree.attempt, epoch=epoch) as spool:
-        try:
-            inspected = _inspect(scene, tree, spool)
-            verdict = _screen(tree, inspected)
-        except Refusal as refused:
-            found = NewFinding.refused(FindingKind.inspection_failed, refused, item=tree.item.id)
-            return Remains(findings=(found,))
-        remains = Remains(
-            manifest_digest=inspected.digest,
-            findings=tuple(map(NewFinding.of, verdict.violations)),
-            evidence=_evidence(verdict),
-        )
-        return remains if scene.dry_run else _export(scene, tree, inspected, remains)
+    try:
+        with folders.room(scene, tree.attempt, epoch=epoch) as spool:
+            links = folders.links(scene, tree.attempt)
+            inspected = tree.executor.inspect(tree.place, spool=spool, links=links)
+            remains = _screen(tree, inspected)
+            return remains if scene.dry_run else _export(scene, tree, inspected, remains)
+    except Refusal as refused:
+        found = NewFinding.refused(FindingKind.inspection_failed, refused, item=tree.item.id)
+        return Remains(findings=(found,))
 
 
-def _inspect(scene: Scene, tree: Tree, spool: Path) -> Inspection:
-    links = folders.links(scene, tree.attempt)
-    return tree.executor.inspect(tree.place, spool=spool, links=links)
-
-
-def _screen(tree: Tree, inspected: Inspection) -> Verdict:
+def _screen(tree: Tree, inspected: Inspection) -> Remains:
     policy = screening.Policy(
         ignored=tree.repository.policy.get("ignored", "note"),
         agent_commits="finding" if tree.executor.commits_watched else "note",
     )
     try:
-        return screening.judge(item=tree.item, manifest=inspected.manifest, policy=policy, permits=tree.permits)
-    except Exception as error:
-        # What could not be judged is not harmless, whoever is to blame.
-        raise Refusal("not_judged", f"the tree could not be judged: {type(error).__name__}: {error}") from error
+        verdict = screening.judge(item=tree.item, manifest=inspected.manifest, policy=policy, permits=tree.permits)
+    except Exception as error:  # noqa: BLE001 - a judge that fails has cleared nothing: a person looks
+        failed = Refusal("screening_failed", f"the change could not be judged: {type(error).__name__}: {error}")
+        found = NewFinding.refused(FindingKind.malformed_report, failed, item=tree.item.id)
+        return Remains(manifest_digest=inspected.digest, findings=(found,))
+    return Remains(
+        manifest_digest=inspected.digest,
+        findings=tuple(map(NewFinding.of, verdict.violations)),
+        evidence=_evidence(verdict),
+    )
 
 
 def _evidence(verdict: Verdict) -> dict[str, Any]:

@@ -8,7 +8,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from cli.demo_story import PLAN, PRICE, README
 from cli.main import main
 from cli.plan_file import read_plan
 from cli.show import Screen
+from store.locks import alone
 from tests.cli.conformity import conforms
 from tests.cli.terminal import REPOSITORY
 from workspace import proctree
@@ -88,7 +90,7 @@ class Person:
         return [*os.listdir(self.temporary), *processes_about(self.temporary)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
     """How a demo went, and what was there before and after it."""
 
@@ -96,11 +98,11 @@ class Played:
     document: Any
     errors: str
     left: list[str]
-    home_before: dict[str, bytes]
-    home_after: dict[str, bytes]
+    home_before: dict[str, str]
+    home_after: dict[str, str]
 
-    def step(self, beginning: str, number: int = 0) -> Any:
-        return [step for step in self.document["steps"] if step["command"].startswith(beginning)][number]
+    def step(self, beginning: str) -> Any:
+        return next(step for step in self.document["steps"] if step["command"].startswith(beginning))
 
 
 def processes_about(folder: Path) -> list[str]:
@@ -118,8 +120,22 @@ def processes_about(folder: Path) -> list[str]:
     return found
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+def contents(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+def played_by(person: Person) -> Played:
+    before = contents(person.home)
+    with person.types("--json", "--as", "ann") as process:
+        out, errors = process.communicate()
+    return Played(
+        code=process.returncode,
+        document=json.loads(out),
+        errors=errors,
+        left=person.left(),
+        home_before=before,
+        home_after=contents(person.home),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -135,12 +151,14 @@ def person(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Person]:
 
 
 @pytest.fixture(scope="module")
-def played(person: Person) -> Played:
-    """Play the demo once, for every test that looks at it."""
-    before = contents(person.home)
-    with person.types("--json", "--as", "ann") as process:
-        out, errors = process.communicate()
-    return Played(process.returncode, json.loads(out), errors, person.left(), before, contents(person.home))
+def played(person: Person, tmp_path_factory: pytest.TempPathFactory) -> Played:
+    """Play the demo once for every test that looks at it, in whichever process of the run."""
+    own = tmp_path_factory.getbasetemp()
+    told = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "demo.json"
+    with alone(told.with_suffix(".lock"), timedelta(minutes=10)):
+        if not told.exists():
+            told.write_text(json.dumps(asdict(played_by(person))), encoding="utf-8")
+        return Played(**json.loads(told.read_text(encoding="utf-8")))
 
 
 # ---------------------------------------------------------------- the whole story

@@ -137,8 +137,27 @@ def test_a_workspace_that_was_swapped_or_removed_is_not_followed(
     assert (elsewhere.stat().st_mode & 0o777, [each.name for each in elsewhere.iterdir()]) == (0o500, ["secret.txt"])
 
 
+@pytest.mark.case("F02")
+def test_a_judge_that_fails_on_a_crashed_tree_is_a_finding_and_its_output_is_kept(
+    workshop: Workshop, superuser_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = workshop.add(PARTIAL)
+    kill_working(workshop, superuser_url)
+
+    def fail(**_: object) -> None:
+        raise ZeroDivisionError("by a tree made for it")
+
+    monkeypatch.setattr("screening.judge", fail)
+    workshop.recover()
+
+    (finding,) = workshop.findings(task)
+    assert (finding.kind, finding.evidence["code"]) == ("malformed_report", "screening_failed")
+    assert [output.kind for output in workshop.outputs(task)] == ["diff"]
+    assert workshop.look(task).state is TaskState.needs_human
+
+
 @pytest.mark.case("R05")
-@pytest.mark.hazard("H01")
+@pytest.mark.hazard("H76")
 def test_names_no_text_can_hold_are_stored_and_told(workshop: Workshop, superuser_url: str) -> None:
     names = [b"caf\xff\xfe", b"a\x1b[2Jb", b"two\nlines"]
     script = f"for name in {names!r}: os.symlink(b'/etc/' + name, name)\n"
@@ -180,6 +199,25 @@ def test_what_an_agent_put_in_place_of_its_temporary_folder_is_not_followed(
 
     assert (said(report)[0], unsaid(report)) == ((task.id, "queued"), [])
     assert [each.name for each in mine.iterdir()] == ["kept.txt"]
+
+
+@pytest.mark.parametrize("place", ["a folder of others", "nothing"])
+def test_an_agent_that_swaps_the_folder_of_its_attempt_leads_nowhere(
+    workshop: Workshop, superuser_url: str, place: str
+) -> None:
+    mine = workshop.folder / "mine"
+    (mine / "tmp" / "deep").mkdir(parents=True)
+    swap = f"os.symlink({str(mine)!r}, kept)\n" if place != "nothing" else ""
+    script = "kept = os.path.dirname(os.environ['TMPDIR']); os.rename(kept, kept + '.moved')\n"
+    task = workshop.add(script + swap + "open('a.txt', 'a').write('x\\n')\n" + HOLD)
+    kill_working(workshop, superuser_url)
+
+    report = workshop.recover()
+
+    (finding,) = workshop.findings(task)
+    assert (finding.kind, finding.evidence["code"]) == ("inspection_failed", "attempt_folder_lost")
+    assert (said(report)[0], unsaid(report)) == ((task.id, "needs_human"), [])
+    assert sorted(str(each.relative_to(mine)) for each in mine.rglob("*")) == ["tmp", "tmp/deep"]
 
 
 @pytest.mark.case("R07", "R01")

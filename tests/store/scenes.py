@@ -15,7 +15,7 @@ from statemachine.plans import Plan
 from statemachine.refusals import Refusal
 from statemachine.settlement import Isolation, Outcome
 from statemachine.steps import Step, next_step
-from store import answers, attempts, claims, findings, gates, interventions, plans, steps, tasks
+from store import answers, attempts, checks, claims, findings, gates, interventions, plans, steps, tasks
 from store.attempts import Attempt
 from store.engine import Connection, Database
 from store.findings import Finding
@@ -164,6 +164,13 @@ def isolation_failed(database: Database, attempt: Attempt, failure: Isolation = 
     """Note that the layer around the agent failed."""
     with database.connection() as db:
         attempts.note_isolation_failure(db, attempt, failure)
+
+
+def a_check_ended(database: Database, attempt: Attempt, command: str, exit_code: int | None, head: str = "") -> None:
+    """Remember how one command of a check attempt ended: on the head it was admitted for, unless another is named."""
+    given: dict[str, Any] = {"head": head or attempt.base, "exit_code": exit_code, "tail": DIRTY}
+    with database.connection() as db:
+        checks.add(db, task=attempt.task_id, attempt=attempt.id, command=command, passed=exit_code == 0, **given)
 
 
 def the_attempt(database: Database, attempt: Attempt) -> Attempt:

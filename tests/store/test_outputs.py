@@ -5,7 +5,7 @@ from store import checks, outputs
 from store.engine import Database
 from store.outputs import NewOutput
 from tests.factories import a_done_item, a_plan, a_running_task, an_attempt
-from tests.store.scenes import DIRTY
+from tests.store.scenes import DIRTY, a_check_ended
 
 
 def test_a_file_is_named_with_its_size_and_hash_and_naming_it_again_replaces_it(database: Database) -> None:
@@ -45,10 +45,10 @@ def test_the_latest_result_of_a_check_on_a_head_is_the_one_that_counts(database:
     done = a_done_item(database, task)
     attempt = an_attempt(database, task, item=None, kind=AttemptKind.check)
 
+    for command, code, head in (("lint", 1, ""), ("lint", 0, ""), ("test", 0, task.base), ("test", None, "")):
+        a_check_ended(database, attempt, command, code, head)
+
     with database.connection() as db:
-        for head, command, code in ((done.head, "lint", 1), (done.head, "lint", 0), (task.base, "test", 0)):
-            checks.add(db, task=task.id, attempt=attempt.id, head=head, command=command, exit_code=code, tail=DIRTY)
-        checks.add(db, task=task.id, attempt=attempt.id, head=done.head, command="test", exit_code=None, tail="")
         latest = checks.latest(db, task=task.id, head=done.head)
 
     assert [(result.command, result.exit_code, result.passed) for result in latest] == [

@@ -13,7 +13,7 @@ from statemachine.refusals import LostRace, Refusal
 from statemachine.settlement import Outcome
 from statemachine.steps import RunChecks, RunItem
 from statemachine.tasks import TaskState
-from store import attempts, checks, interventions, ledger, pauses, plans, publications, steps, tasks
+from store import attempts, interventions, ledger, pauses, plans, publications, steps, tasks
 from store.engine import Database
 from store.pauses import Pause
 from store.tasks import Task
@@ -30,6 +30,7 @@ from tests.factories import (
 from tests.store.scenes import (
     DONE,
     EXTRA,
+    a_check_ended,
     aged,
     approved,
     cancel,
@@ -200,8 +201,7 @@ def test_a_pause_of_the_last_item_goes_on_to_checks_and_review(database: Databas
     held = a_running_task(database, approved(database, task, amend=True, tree=TREE))
     due = what_is_next(database, held)
     check = an_attempt(database, held, item=None, kind=AttemptKind.check)
-    with database.connection() as db:
-        checks.add(db, task=held.id, attempt=check.id, head=check.base, command="true", exit_code=0, tail="")
+    a_check_ended(database, check, "true", 0)
     a_settled(database, held, check, outcome=Outcome.unchanged)
     submitted = a_submitted_task(database, held)
 

@@ -45,16 +45,16 @@ def cancelled(database: Database, task: Task, _: Attempt) -> object:
     return cancel(database, task)
 
 
-def isolated(database: Database, _: Task, attempt: Attempt) -> object:
-    return isolation_failed(database, attempt)
+def isolated(database: Database, _: Task, attempt: Attempt) -> None:
+    isolation_failed(database, attempt)
 
 
 def replanned(database: Database, task: Task, _: Attempt) -> object:
     return revised(database, task, a_plan(an_item(intent="Something else.")))
 
 
-def governed(database: Database, task: Task, _: Attempt) -> object:
-    return change_policy(database, task)
+def governed(database: Database, task: Task, _: Attempt) -> None:
+    change_policy(database, task)
 
 
 def reported(database: Database, task: Task, _: Attempt) -> object:

@@ -5,7 +5,6 @@ import pytest
 from statemachine.attempts import AttemptKind, AttemptState, StopReason
 from statemachine.findings import FindingKind
 from statemachine.tasks import TaskEvent, TaskState
-from store import checks
 from store.engine import Database
 from store.settlements import Settled
 from store.tasks import Task
@@ -14,6 +13,7 @@ from tests.store.scenes import (
     DONE,
     LOST,
     UNSAFE,
+    a_check_ended,
     events,
     owed,
     revised,
@@ -87,8 +87,7 @@ def test_a_failed_check_counts_against_the_retries_of_the_checks(database: Datab
 
 def a_failed_check(database: Database, task: Task) -> Settled:
     attempt = an_attempt(database, task, item=None, kind=AttemptKind.check)
-    with database.connection() as db:
-        checks.add(db, task=task.id, attempt=attempt.id, head=attempt.base, command="true", exit_code=1, tail="no")
+    a_check_ended(database, attempt, "true", 1)
     return a_settled(database, task, attempt, exit_code=1, failure_code="checks_failed")
 
 

@@ -12,17 +12,14 @@ from store import checks, steps, tasks
 from store.engine import Database
 from store.tasks import Task
 from tests.factories import a_done_item, a_plan, a_running_task, a_settled, a_task, an_attempt, an_item
-from tests.store.scenes import HOUR, aged, seen, what_is_next
+from tests.store.scenes import HOUR, a_check_ended, aged, seen, what_is_next
 
 
 def checked(database: Database, task: Task, **results: int) -> None:
     """Run the checks named and settle: 0 passed."""
     attempt = an_attempt(database, task, item=None, kind=AttemptKind.check)
-    with database.connection() as db:
-        for command, code in results.items():
-            checks.add(
-                db, task=task.id, attempt=attempt.id, head=attempt.base, command=command, exit_code=code, tail=""
-            )
+    for command, code in results.items():
+        a_check_ended(database, attempt, command, code)
     worst = max(results.values())
     a_settled(database, task, attempt, exit_code=worst, outcome=None if worst else Outcome.unchanged)
 
