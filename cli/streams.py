@@ -1,7 +1,7 @@
-"""The two streams of the process: any locale, a closed pipe or no stream at all, and never a crash.
+"""The two streams of the process: any locale, a closed pipe, a full disk or no stream at all, and never a crash.
 
-A reader that goes away (`tasks log 7 | head`) silences the stream; the command goes on, because what it does to
-a task matters more than who reads about it.
+A reader that goes away (`tasks log 7 | head`), or a log that cannot grow, silences the stream; the command goes on,
+because what it does to a task matters more than who reads about it.
 """
 
 import io
@@ -56,7 +56,7 @@ def write_bytes(data: bytes) -> None:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
-    except BrokenPipeError:
+    except (OSError, ValueError):
         _silence(sys.stdout)
 
 
@@ -66,11 +66,17 @@ def _write(stream: TextIO | None, text: str) -> None:
     try:
         stream.write(text)
         stream.flush()
-    except BrokenPipeError:
+    except (OSError, ValueError):
         _silence(stream)
 
 
 def _silence(stream: TextIO) -> None:
+    """Send the rest nowhere: the reader left, or the disk that a log is written to is full."""
     nothing = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nothing, stream.fileno())
-    os.close(nothing)
+    try:
+        os.dup2(nothing, stream.fileno())
+        stream.flush()
+    except (OSError, ValueError):
+        return
+    finally:
+        os.close(nothing)

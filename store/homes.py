@@ -43,11 +43,15 @@ def _own(state: Path) -> Path:
 
 def _shared(state: Path) -> Path:
     link = state / "postgres"
-    state.mkdir(mode=0o711, parents=True, exist_ok=True)
+    if not state.exists():
+        state.mkdir(mode=0o711, parents=True, exist_ok=True)
+        state.chmod(0o711)
     if not link.is_symlink() and not link.is_dir() and not passable(state):
         digest = hashlib.sha256(os.fsencode(state.resolve())).hexdigest()[:12]
         with suppress(FileExistsError):
             link.symlink_to(SYSTEM_STATE / f"postgres-{digest}")
     home = link.resolve()
-    home.mkdir(mode=0o711, parents=True, exist_ok=True)
+    if not home.exists():
+        home.mkdir(mode=0o711, parents=True, exist_ok=True)
+        home.chmod(0o711)  # the caller's umask cuts what mkdir asks for
     return home

@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from statemachine.plans import Plan, ProjectedTree, validate
 from statemachine.refusals import NotFound, Refusal
+from statemachine.texts import quote
 from store import repositories, tasks
-from store.engine import Database
+from store.engine import Connection, Database
 from store.repositories import Repository
 from store.tasks import Task
 from workspace import executors, refs, sources
@@ -21,6 +22,8 @@ from workspace.roots import Root, refuse_overlap
 from workspace.sources import Source
 
 _SHOWN = 5
+# What somebody who added the same repository a moment before leaves to hear.
+_BEATEN = {"already_added", "name_taken"}
 
 
 def add_repository(
@@ -47,7 +50,7 @@ def add_repository(
         return repositories.add(
             db,
             runner=runner,
-            name=name or _free_name(source.path.name, {row.name for row in repositories.listing(db)}),
+            name=name or _free_name(source.path.name, runner, {row.name for row in repositories.listing(db)}),
             source=str(source.path),
             target=str(Path(target).resolve()) if target else str(source.path),
             object_format=source.object_format,
@@ -57,16 +60,38 @@ def add_repository(
 
 
 def find_or_add_repository(database: Database, root: Root, word: str, *, actor: str) -> Repository:
-    """Find a repository by name or path; a path that is not known yet is added."""
+    """Find a repository by name or path; a path that is not known yet is added.
+
+    A word that is the name of one repository and, from where the person stands, the path of another is
+    `repository_ambiguous`: nobody's repository is taken for another. Two who add the same path at once get one.
+    """
     with database.connection() as db:
-        known = repositories.find(db, word) or repositories.find(db, str(Path(word).resolve()))
+        known = _known(db, word)
     if known:
         return known
     if os.sep not in word and not Path(word).exists():
+        raise NotFound("repository_not_found", f"there is no repository {quote(word)}", hint="tasks repo list")
+    try:
+        return add_repository(database, root, path=word, name=None, target=None, raw_attributes=False, actor=actor)
+    except Refusal as refused:
+        with database.connection() as db:
+            known = _known(db, word) if refused.code in _BEATEN else None
+        if known is None:
+            raise
+        return known
+
+
+def _known(db: Connection, word: str) -> Repository | None:
+    named, placed = repositories.find(db, word), repositories.find(db, str(Path(word).resolve()))
+    if named and named != placed and named.source != word and Path(word).is_dir():
         raise NotFound(
-            "repository_not_found", f"there is no repository {word!r}", hint="tasks repo list, or name a path"
+            "repository_ambiguous",
+            f"{quote(word)} is the name of the repository of {quote(named.source)}, and a folder here",
+            hint=f"write ./{word} for the folder, or {named.source} for the other",
+            name=word,
+            source=named.source,
         )
-    return add_repository(database, root, path=word, name=None, target=None, raw_attributes=False, actor=actor)
+    return named or placed
 
 
 def check_plan(plan: Plan, *, source: str) -> tuple[str, ProjectedTree]:
@@ -144,10 +169,7 @@ def _modes(repo: RunnerRepository, commit: str) -> dict[str, str]:
     return {os.fsdecode(path): entry.mode for path, entry in runners.listing(repo, commit).items()}
 
 
-def _free_name(wanted: str, taken: set[str]) -> str:
+def _free_name(wanted: str, runner: UUID, taken: set[str]) -> str:
+    """Name a repository after its folder; where that is taken, with a few letters no other has."""
     name = wanted.removesuffix(".git") or "repository"
-    return (
-        name
-        if name not in taken
-        else next(f"{name}-{n}" for n in range(2, len(taken) + 3) if f"{name}-{n}" not in taken)
-    )
+    return f"{name}-{runner.hex[:6]}" if name in taken else name

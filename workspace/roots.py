@@ -80,13 +80,13 @@ def refuse_overlap(place: Path, forbidden: Sequence[Path]) -> None:
         _overlaps(place, home, "the home folder")
     for other in map(_resolved, forbidden):
         if place.is_relative_to(other) or other.is_relative_to(place):
-            _overlaps(place, other, "a repository of yours")
+            _overlaps(place, other, "another place that must stay apart")
 
 
 def _overlaps(place: Path, other: Path, what: str) -> NoReturn:
     raise Refusal(
         "root_overlaps",
-        f"the root {place} and {what} ({other}) lie in one another",
+        f"{place} and {what} ({other}) lie in one another",
         hint=_ELSEWHERE,
         root=str(place),
         other=str(other),
