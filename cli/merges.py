@@ -28,6 +28,8 @@ def merge(context: Context, *, task: Number, strategy: str | None, if_version: i
     refused = None
     with context.database.connection() as db:
         before = standings.look(db, task.value)
+    where = f"{before.task.target} of {before.repository.target}"
+    context.screen.say(f"merging into {where}; where that branch is checked out and clean, its files follow")
     try:
         landing.merge(
             context.database,
