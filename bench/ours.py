@@ -65,9 +65,7 @@ class Worker:
 
     def _settle(self, task: Task, attempt: Attempt, ready: Allocation) -> Task:
         with self.database.connection() as db:
-            launched = attempts.launch(
-                db, attempt, allocation=ready.id, generation=ready.generation, links_digest=None
-            )
+            launched = attempts.launch(db, attempt, allocation=ready.id, generation=ready.generation, links_digest=None)
         report = Report(
             task=task.id,
             epoch=attempt.epoch,

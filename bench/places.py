@@ -18,8 +18,8 @@ from psycopg.conninfo import make_conninfo
 from statemachine.attempts import AttemptKind
 from statemachine.refusals import Unavailable
 from store import embedded, programs, repositories, roles, upgrades, workers
-from store.connections import connect
 from store.addresses import parse
+from store.connections import connect
 
 PATIENCE: Final = timedelta(minutes=1)
 BARE: Final = "bare"

@@ -43,8 +43,7 @@ def measured(place: Place, *, cycles: int, rounds: int, commits: str) -> list[Me
         for contestant in (*CONTESTANTS[turn:], *CONTESTANTS[:turn]):
             taken[contestant.name].append(_run(place, contestant, cycles, commits))
     return [
-        Measured(contestant=each, cycles=cycles, rounds=taken[each.name], rows=rows[each.name])
-        for each in CONTESTANTS
+        Measured(contestant=each, cycles=cycles, rounds=taken[each.name], rows=rows[each.name]) for each in CONTESTANTS
     ]
 
 

@@ -16,8 +16,15 @@ from bench.rounds import DURABLE, Measured
 
 def page(place: Place, taken: Mapping[str, Sequence[Measured]], *, cycles: int, rounds: int) -> str:
     """Write everything down."""
-    lines = [f"{rounds} rounds of {cycles} cycles each, one client, {datetime.now(UTC):%Y-%m-%d}", *_versions(place), ""]
-    lines += ["| commits | who | cycles/s | ours : this | middle half | client CPU per cycle |", "| - | - | -: | -: | -: | -: |"]
+    lines = [
+        f"{rounds} rounds of {cycles} cycles each, one client, {datetime.now(UTC):%Y-%m-%d}",
+        *_versions(place),
+        "",
+    ]
+    lines += [
+        "| commits | who | cycles/s | ours : this | middle half | client CPU per cycle |",
+        "| - | - | -: | -: | -: | -: |",
+    ]
     for commits, each in taken.items():
         word = "flushed" if commits == DURABLE else "not awaited"
         lines += [_line(word, one, against=each[0]) for one in each]

@@ -59,7 +59,7 @@ def add(
 
 
 def carry(db: Connection, *, task: int, revision: int, actor: str, gate: UUID | None) -> None:
-    """Let items that were approved stay approved in the revision a reviewer's decision made of them.
+    """Let a plan and items that were approved stay approved in the revision a reviewer's decision made of them.
 
     What was never asked is not covered by it, however much of the plan the decision changed.
     """

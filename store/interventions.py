@@ -145,20 +145,24 @@ def _budget_left(task: Task, granted: timedelta | None) -> timedelta | None:
 
 
 def _with_time_limit(db: Connection, task: Task, word: Word) -> Change:
-    """A new time limit for the next item is a new revision of the plan, covered by the decision that asked for it."""
-    if word.time_limit is None:
-        return Change()
+    """A new time limit for the next item is a new revision of the plan; it covers what was covered before."""
     undone = next((item.item_id for item in plans.items(db, task.id) if not item.outcome), None)
+    if word.time_limit is None or undone is None:
+        return Change()
     plan = plans.current(db, task=task.id, number=task.revision).plan
     changed = tuple(replace(item, time_limit=word.time_limit) if item.id == undone else item for item in plan.items)
-    return save_covered(db, task, replace(plan, items=changed), cause="amend", actor=word.actor)
+    return _save(db, task, replace(plan, items=changed), cause="amend", actor=word.actor)
 
 
 def save_covered(db: Connection, task: Task, plan: Plan, *, cause: str, actor: str) -> Change:
     """Save a revision that a reviewer's decision makes; it approves the plan, but no item that was never asked."""
+    approvals.add(db, task=task.id, kind="plan", actor=actor, gate=task.gate_id, revision=task.revision + 1)
+    return _save(db, task, plan, cause=cause, actor=actor)
+
+
+def _save(db: Connection, task: Task, plan: Plan, *, cause: str, actor: str) -> Change:
     number = task.revision + 1
     plans.save(db, task=task.id, number=number, plan=plan, cause=cause, actor=actor, made_in=task.state)
-    approvals.add(db, task=task.id, kind="plan", actor=actor, gate=task.gate_id, revision=number)
     approvals.carry(db, task=task.id, revision=number, actor=actor, gate=task.gate_id)
     return Change(revision=number, context=1)
 

@@ -62,7 +62,7 @@ def begin(db: Connection, *, merge: UUID, task: int, plan: Plan, actor: str, hos
         host=host,
         lease=lease,
     )
-    assert begun is not None  # noqa: S101 - an INSERT … RETURNING gives its row or raises
+    assert begun is not None  # noqa: S101 - an INSERT ... RETURNING gives its row or raises
     return begun
 
 

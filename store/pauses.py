@@ -47,7 +47,7 @@ def open_pause(
         tree=tree,
         out_of_scope=document([_stored(seen) for seen in paths]),
     )
-    assert opened is not None  # noqa: S101 - an INSERT … RETURNING gives its row or raises
+    assert opened is not None  # noqa: S101 - an INSERT ... RETURNING gives its row or raises
     return opened
 
 

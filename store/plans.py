@@ -74,7 +74,7 @@ def save(db: Connection, *, task: int, number: int, plan: Plan, cause: str, acto
         made_in=made_in,
         items=document(item_rows(plan)),
     )
-    assert saved is not None  # noqa: S101 - an INSERT … RETURNING gives its row or raises
+    assert saved is not None  # noqa: S101 - an INSERT ... RETURNING gives its row or raises
     return saved
 
 

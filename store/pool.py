@@ -6,11 +6,11 @@ be told "no connection in time". Here whoever needs a connection makes it, and h
 
 import select
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import timedelta
-from threading import BoundedSemaphore
+from queue import Empty, SimpleQueue
 from time import monotonic
+from types import TracebackType
 from typing import Final
 
 from psycopg.pq import TransactionStatus
@@ -30,54 +30,78 @@ class Pool:
     def __init__(self, connect: Callable[[], Connection], *, size: int) -> None:
         self._connect = connect
         self._size = size
-        self._free = BoundedSemaphore(size)
-        self._idle: deque[tuple[Connection, float]] = deque()
+        self._free: SimpleQueue[None] = SimpleQueue()
+        for _ in range(size):
+            self._free.put(None)
+        self._idle: deque[Loan] = deque()
         self._closed = False
 
-    @contextmanager
-    def lend(self) -> Iterator[Connection]:
-        """Lend one connection for the block; a broken or busy one is not taken back."""
-        if not self._free.acquire(timeout=WAIT.total_seconds()):
+    def lend(self) -> "Loan":
+        """Lend one connection for the block this begins; a broken or busy one is not taken back."""
+        try:
+            self._free.get(timeout=WAIT.total_seconds())
+        except Empty:
             raise Unavailable(
                 "connections_exhausted",
                 f"all {self._size} database connections of this process stayed busy for {WAIT.seconds} seconds",
                 hint="run fewer tasks at once (--slots)",
-            )
+            ) from None
         try:
-            db, until = self._usable()
-            try:
-                yield db
-            finally:
-                self._take_back(db, until)
+            return self._usable()
+        except BaseException:
+            self._free.put(None)
+            raise
+
+    def take_back(self, loan: "Loan") -> None:
+        """Keep a connection for whoever is next, unless something is wrong with it."""
+        try:
+            if self._closed or loan.db.pgconn.transaction_status != TransactionStatus.IDLE:
+                loan.db.close()
+            else:
+                self._idle.append(loan)
         finally:
-            self._free.release()
+            self._free.put(None)
 
     def close(self) -> None:
         """Close what is idle now; what is lent is closed when it comes back."""
         self._closed = True
         while self._idle:
-            self._idle.pop()[0].close()
+            self._idle.pop().db.close()
 
-    def _usable(self) -> tuple[Connection, float]:
+    def _usable(self) -> "Loan":
         while True:
             try:
-                db, until = self._idle.pop()
+                loan = self._idle.pop()
             except IndexError:
-                return self._connect(), monotonic() + LIFETIME.total_seconds()
-            if monotonic() < until and _quiet(db):
-                return db, until
-            db.close()
-
-    def _take_back(self, db: Connection, until: float) -> None:
-        if self._closed or db.closed or db.info.transaction_status is not TransactionStatus.IDLE:
-            db.close()
-        else:
-            self._idle.append((db, until))
+                return Loan(self, self._connect())
+            if loan.usable():
+                return loan
+            loan.db.close()
 
 
-def _quiet(db: Connection) -> bool:
-    # An idle connection has nothing to read. If it has, the server said goodbye (restart, termination):
-    # seen here for two microseconds instead of a round trip.
-    poll = select.poll()
-    poll.register(db.fileno(), select.POLLIN)
-    return not poll.poll(0)
+class Loan:
+    """A connection, lent for one block after the other; a class, because every statement of ours passes here."""
+
+    __slots__ = ("_poll", "_pool", "_until", "db")
+
+    def __init__(self, pool: Pool, db: Connection) -> None:
+        self.db = db
+        self._pool = pool
+        self._until = monotonic() + LIFETIME.total_seconds()
+        self._poll = select.poll()
+        self._poll.register(db.fileno(), select.POLLIN)
+
+    def usable(self) -> bool:
+        """Tell whether it is young and idle."""
+        # An idle connection has nothing to read. If it has, the server said goodbye (restart, termination):
+        # seen here for a microsecond instead of a round trip.
+        return monotonic() < self._until and not self._poll.poll(0)
+
+    def __enter__(self) -> Connection:
+        return self.db
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Give it back."""
+        self._pool.take_back(self)

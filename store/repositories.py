@@ -53,7 +53,7 @@ def add(
         policy=document(policy or {}),
         actor=actor,
     )
-    assert added is not None  # noqa: S101 - an INSERT … RETURNING gives its row or raises
+    assert added is not None  # noqa: S101 - an INSERT ... RETURNING gives its row or raises
     return added
 
 

@@ -179,7 +179,7 @@ def add(
         document=document(plan_to_document(plan)),
         items=document(item_rows(plan)),
     )
-    assert task is not None  # noqa: S101 - an INSERT … RETURNING gives its row or raises
+    assert task is not None  # noqa: S101 - an INSERT ... RETURNING gives its row or raises
     return task
 
 

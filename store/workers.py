@@ -56,7 +56,7 @@ def register(
         executors=executors,
         slots=slots,
     )
-    assert registered is not None  # noqa: S101 - an INSERT … RETURNING gives its row or raises
+    assert registered is not None  # noqa: S101 - an INSERT ... RETURNING gives its row or raises
     return registered
 
 

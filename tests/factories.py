@@ -21,13 +21,13 @@ from statemachine.plans import ApprovalMode, Item, Operation, OperationKind, Pla
 from statemachine.settlement import Outcome
 from statemachine.tasks import TaskEvent
 from store import allocations, answers, attempts, claims, merges, repositories, settlements, tasks, workers
-from store.words import Word
 from store.attempts import Attempt
 from store.engine import Connection, Database
 from store.findings import NewFinding
 from store.repositories import Repository
 from store.settlements import Report, Settled
 from store.tasks import Question, Task
+from store.words import Word
 from store.workers import Worker
 from workspace import refs, sources
 from workspace import repositories as runners

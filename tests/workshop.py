@@ -17,13 +17,13 @@ from recovery.reports import Report
 from statemachine.plans import Item, Operation, OperationKind, Plan
 from store import allocations, answers, attempts, checks, findings, ledger, outputs, pauses, tasks
 from store.allocations import Allocation
-from store.words import Word
 from store.attempts import Attempt
 from store.engine import Database
 from store.findings import Finding
 from store.ledger import Entry
 from store.pauses import Pause
 from store.tasks import Line, Task
+from store.words import Word
 from tests.factories import a_repository, git
 from worker import additions, service
 from worker.publishing import publish_refs

@@ -79,23 +79,30 @@ class Folders:
             os.close(self._way.pop()[1])
 
     def _enter(self, part: str) -> int:
-        descriptor = self._unlock(part) if self._is_locked(part) else os.open(raw(part), FOLDER, dir_fd=self._last)
-        if os.fstat(descriptor).st_dev != self._device:
+        try:
+            descriptor = os.open(raw(part), FOLDER, dir_fd=self._last)
+        except PermissionError:
+            descriptor = self._unlock(part)
+        found = os.fstat(descriptor)
+        if found.st_dev != self._device:
             os.close(descriptor)
             raise OtherDeviceError(0, "lies on another file system", part)
+        if found.st_mode & _ENTER != _ENTER:
+            self._remember(part, descriptor, found.st_mode)
+            os.fchmod(descriptor, stat.S_IMODE(found.st_mode) | _ENTER)
         return descriptor
-
-    def _is_locked(self, part: str) -> bool:
-        mode = os.lstat(raw(part), dir_fd=self._last).st_mode
-        return stat.S_ISDIR(mode) and mode & _ENTER != _ENTER
 
     def _unlock(self, part: str) -> int:
-        mode = stat.S_IMODE(os.lstat(raw(part), dir_fd=self._last).st_mode)
-        chmod_at(self._last, part, mode | _ENTER)
+        mode = os.lstat(raw(part), dir_fd=self._last).st_mode
+        chmod_at(self._last, part, stat.S_IMODE(mode) | _ENTER)
         descriptor = os.open(raw(part), FOLDER, dir_fd=self._last)
-        self._locked.append((os.dup(descriptor), mode))
-        self.unlocked["/".join([*(name for name, _ in self._way), part])] = mode
+        if mode & _ENTER != _ENTER:  # else another helper was faster, and remembers it
+            self._remember(part, descriptor, mode)
         return descriptor
+
+    def _remember(self, part: str, descriptor: int, mode: int) -> None:
+        self._locked.append((os.dup(descriptor), stat.S_IMODE(mode)))
+        self.unlocked["/".join([*(name for name, _ in self._way), part])] = stat.S_IMODE(mode)
 
 
 def chmod_at(folder: int, name: str, mode: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 from workspace import descriptors
 from workspace.descriptors import Folders, OtherDeviceError, folder_signature, signature
 from workspace.names import NATIVE, raw, text
-from workspace.reads import Expected, Reader
+from workspace.reads import Expected, Found, Reader
 from workspace.troubles import Reason, TroubleError
 
 MOST: Final = 200_000
@@ -35,20 +35,19 @@ def listing(
     except (FileNotFoundError, NotADirectoryError):
         return _closed(folder, "absent")
     state = folder_signature(os.fstat(descriptor))
-    found = sorted(scan(descriptor))
-    names = {name: each.st_mode for name, each in found}
+    found = dict(sorted(scan(descriptor), key=_name))
     wanted = expected or {}
     confirmed = reader.confirmed(descriptor, found, wanted) if reader and wanted else set()
-    entries = [_entry(descriptor, name, each) for name, each in found if name not in confirmed]
+    entries = [_entry(descriptor, name, each) for name, each in found.items() if name not in confirmed]
     if folder_signature(os.fstat(descriptor)) != state:
         raise TroubleError(Reason.changed, folder, "the folder changed while it was listed")
     return {
         "folder": folder,
         "state": "open",
         "signature": state,
-        "repository": _repository(descriptor, names),
+        "repository": _repository(descriptor, found),
         "entries": entries,
-        "gone": [name for name in wanted if name not in names],
+        "gone": [name for name in wanted if name not in found],
     }
 
 
@@ -56,19 +55,24 @@ def _closed(folder: str, state: str) -> dict[str, Any]:
     return {"folder": folder, "state": state, "signature": [], "repository": "", "entries": [], "gone": []}
 
 
-def _entry(descriptor: int, name: str, found: os.stat_result) -> Entry:
+def _name(found: tuple[str, Found]) -> str:
+    return found[0]
+
+
+def _entry(descriptor: int, name: str, listed: Found) -> Entry:
+    found = listed.stat(follow_symlinks=False)
     kind = kind_of(found.st_mode)
     target = link_target(descriptor, name) if kind == "link" else None
     return [name, kind, found.st_mode, found.st_size, signature(found), target]
 
 
-def scan(descriptor: int) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield each name in an open folder with its own state, in no order."""
+def scan(descriptor: int) -> Iterator[tuple[str, Found]]:
+    """Yield each name in an open folder with what was listed there, in no order."""
     with os.scandir(descriptor) as found:
         for count, entry in enumerate(found):
             if count >= MOST:
                 raise TroubleError(Reason.too_many, "", f"a folder holds more than {MOST} entries")
-            yield entry.name if NATIVE else text(os.fsencode(entry.name)), entry.stat(follow_symlinks=False)
+            yield entry.name if NATIVE else text(os.fsencode(entry.name)), entry
 
 
 def kind_of(mode: int) -> str:
@@ -85,8 +89,8 @@ def link_target(descriptor: int, name: str) -> str:
     return text(os.readlink(raw(name), dir_fd=descriptor))
 
 
-def _repository(descriptor: int, names: Mapping[str, int]) -> str:
-    if ".git" in names and _leads_to_repository(descriptor, kind_of(names[".git"])):
+def _repository(descriptor: int, names: Mapping[str, Found]) -> str:
+    if ".git" in names and _leads_to_repository(descriptor, _entry(descriptor, ".git", names[".git"])[1]):
         return "nested"
     return "bare" if _bare(names) else ""
 

@@ -4,7 +4,7 @@ import errno
 import itertools
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from workspace.descriptors import FILE, Folders, State, chmod_at, folder_signature, signature
@@ -17,10 +17,11 @@ _CHUNK: Final = 1 << 20
 _AT_ONCE: Final = 512
 _ATTRIBUTES: Final = ("user.", "trusted.", "security.capability", "system.posix_acl_")
 _SILENT: Final = frozenset({errno.ENOTSUP, errno.EPERM, errno.EACCES})
-_OWNER_READS, _OWNER_RUNS = stat.S_IRUSR, stat.S_IXUSR
-_PLAIN_BITS: Final = stat.S_IFREG | 0o777
+_READABLE: Final = stat.S_IFREG | stat.S_IRUSR
+_TOLD_BITS: Final = ~0o777 | stat.S_IRUSR | stat.S_IXUSR
+_EXPECTED_BITS: Final = {"100644": _READABLE, "100755": _READABLE | stat.S_IXUSR, "160000": -1}
 
-Listed: TypeAlias = tuple[str, os.stat_result]
+Found: TypeAlias = "os.DirEntry[str]"
 Expected: TypeAlias = tuple[str, int, str]  # mode in git, size, id
 
 
@@ -35,27 +36,24 @@ class Reader:
         self.unreadable: list[str] = []
         self.attributed: list[str] = []
 
-    def confirmed(self, folder: int, listed: Iterable[Listed], expected: Mapping[str, Expected]) -> set[str]:
+    def confirmed(self, folder: int, listed: Mapping[str, Found], expected: Mapping[str, Expected]) -> set[str]:
         """Return names just listed that are, by their bytes, exactly what is expected; some are left for later."""
-        candidates = (entry for entry in listed if entry[0] in expected)
-        some = itertools.islice(candidates, _AT_ONCE)
-        return {name for name, found in some if self._confirms(folder, name, found, expected[name])}
+        some = itertools.islice((name for name in listed if name in expected), _AT_ONCE)
+        return {name for name in some if self._confirms(folder, name, listed[name], expected[name])}
 
-    def _confirms(self, folder: int, name: str, found: os.stat_result, expected: Expected) -> bool:
+    def _confirms(self, folder: int, name: str, listed: Found, expected: Expected) -> bool:
         mode, size, identity = expected
-        if found.st_size != size or size > HELD:
-            return False
-        if stat.S_ISLNK(found.st_mode) and mode == "120000":
-            return self._identify(os.readlink(raw(name), dir_fd=folder)) == identity
-        as_expected = found.st_mode & ~_PLAIN_BITS == 0 and found.st_mode & _OWNER_READS
-        if not as_expected or mode != ("100755" if found.st_mode & _OWNER_RUNS else "100644"):
+        if mode == "120000":
+            return listed.is_symlink() and self._identify(os.readlink(raw(name), dir_fd=folder)) == identity
+        if size > HELD or not listed.is_file(follow_symlinks=False):
             return False
         try:
             descriptor = os.open(raw(name), FILE, dir_fd=folder)
         except OSError:
             return False
         try:
-            if signature(os.fstat(descriptor)) != signature(found):
+            found = os.fstat(descriptor)
+            if found.st_size != size or found.st_mode & _TOLD_BITS != _EXPECTED_BITS[mode]:
                 return False
             # No look at it after the read: bytes of the expected id are what was expected.
             content = os.read(descriptor, size + 1)

@@ -34,12 +34,13 @@ def survey(folders: Folders, folder: str) -> dict[str, Any]:
 
 def _visit(folders: Folders, folder: str, total: _Sum) -> list[str]:
     try:
-        found = sorted(lists.scan(folders.open(folder)))
+        listed = dict(lists.scan(folders.open(folder)))
+        found = {name: listed[name].stat(follow_symlinks=False) for name in sorted(listed)}
     except (PermissionError, OtherDeviceError) as error:
         kind = "unreadable" if isinstance(error, PermissionError) else "foreign"
         _tell(total, folder, [kind, 0, 0, None])
         return []
-    return [join(folder, name) for name, state in found if _count(folders, folder, (name, state), total)]
+    return [join(folder, name) for name, state in found.items() if _count(folders, folder, (name, state), total)]
 
 
 def _count(folders: Folders, folder: str, entry: tuple[str, os.stat_result], total: _Sum) -> bool:

@@ -3,7 +3,7 @@ WITH candidate AS MATERIALIZED (
   SELECT id, budget IS NOT NULL AND spent >= budget AS exhausted FROM task
   WHERE state = 'queued' AND available_at <= now()
     AND next_kind = ANY(%(kinds)s) AND executor = ANY(%(executors)s)
-    AND (%(task)s::bigint IS NULL OR id = %(task)s)
+    AND CASE WHEN %(task)s::bigint IS NULL THEN true ELSE id = %(task)s END
   ORDER BY priority DESC, available_at, id
   LIMIT 1
   FOR UPDATE SKIP LOCKED

@@ -47,7 +47,7 @@ def test_a_relative_root_is_meant_from_here(probe: Probe, tmp_path: Path, monkey
     main(["probe", "--root", "here"])
 
     assert seen[0].settings.root == tmp_path / "here"
-    assert os.listdir(tmp_path) == []  # noqa: PTH208 - nothing was made, since nobody asked for the root
+    assert os.listdir(tmp_path) == []
 
 
 def test_quiet_and_verbose_exclude_each_other(probe: Probe, capsys: pytest.CaptureFixture[str]) -> None:

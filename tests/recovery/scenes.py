@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 from unittest import mock
@@ -17,20 +18,23 @@ from uuid import uuid4
 import psycopg
 
 from recovery.reports import Report
-from store import allocations, attempts, workers
+from statemachine.tasks import TaskEvent
+from store import allocations, attempts, merges, tasks, workers
 from store.allocations import Allocation
 from store.attempts import Attempt
 from store.engine import Database
 from store.tasks import Task
 from store.workers import Worker
 from tests.agents import is_alive
-from tests.factories import a_worker
+from tests.factories import HOST, a_worker
+from tests.factories import git as run_git
 from tests.store.scenes import aged, asked
 from tests.workshop import PATIENCE, Workshop
 from workspace import git, proctree
 from workspace.hosts import host_id
 from workspace.survivors import Handle
 
+_OVER: Final = timedelta(seconds=-1)
 HOLD: Final = "ring(); hold()\n"
 PARTIAL: Final = (
     "turn == 1 and (open('a.txt', 'a').write('half\\n'), ring(), hold())\nopen('a.txt', 'a').write('x\\n')\n"
@@ -164,7 +168,8 @@ def orphan(workshop: Workshop, superuser_url: str, script: str, *, kill_agent: b
     """Kill a worker and the supervisor so that neither can end what the agent started; give agent and its child."""
     pid = workshop.folder / "pid"
     child = (
-        f"child = subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()'], {script})\n"
+        "wait = 'import signal; signal.alarm(600); signal.pause()'\n"
+        f"child = subprocess.Popen([sys.executable, '-c', wait], {script})\n"
         f"open({str(pid)!r}, 'w').write(str(child.pid))\n"
     )
     task = workshop.add(child + HOLD)
@@ -182,9 +187,9 @@ def orphan(workshop: Workshop, superuser_url: str, script: str, *, kill_agent: b
 # ---------------------------------------------------------------- rows in the past, and workspaces of this host
 
 
-def expire(superuser_url: str, *tasks: Task) -> None:
+def expire(superuser_url: str, *held: Task) -> None:
     """Move leases into the past."""
-    for task in tasks:
+    for task in held:
         aged(superuser_url, "UPDATE task SET lease_expires = lease_expires - interval '1 day' WHERE id = %s", task.id)
 
 
@@ -214,6 +219,21 @@ def workspaces(database: Database, task: Task) -> list[str]:
     """List the states of a task's workspaces."""
     with database.connection() as db:
         return [row.state.value for row in allocations.listing(db, task=task.id, released=True)]
+
+
+def begun(workshop: Workshop, *, lease: timedelta = _OVER) -> Task:
+    """Walk a real task to where its merge is about to be pushed, by a process that is gone since."""
+    task = workshop.approve(workshop.run("open('a.txt', 'a').write('x\\n')\n"))
+    old = run_git(workshop.repository, "rev-parse", "main")
+    plan = merges.Plan(
+        strategy="ff", target=str(workshop.repository), branch="main", old_tip=old, head=task.head, commit=task.head
+    )
+    merge = uuid4()
+    with workshop.database.transaction() as db:
+        moved = tasks.move(db, task, TaskEvent.begin_merge, actor="rev")
+        merges.begin(db, merge=merge, task=task.id, plan=plan, actor="rev", host=HOST, lease=lease)
+        merges.mark_pushing(db, merge)
+    return moved
 
 
 # ---------------------------------------------------------------- what a pass said, and what it changed

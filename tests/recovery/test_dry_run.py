@@ -12,6 +12,7 @@ from tests.recovery.scenes import (
     HOLD,
     PARTIAL,
     UNSAFE,
+    begun,
     everything,
     expire,
     files,
@@ -23,7 +24,6 @@ from tests.recovery.scenes import (
     ready,
     said,
 )
-from tests.recovery.test_merges import begun
 from tests.store.scenes import aged, stop
 from tests.workshop import Workshop
 from workspace.refs import attempt_ref, task_ref

@@ -1,34 +1,16 @@
 """Merges whose process is gone: the target alone says how they ended, once nobody can be pushing any more."""
 
 from datetime import timedelta
-from uuid import uuid4
 
 import pytest
 
-from statemachine.tasks import TaskEvent, TaskState
-from store import findings, merges, tasks
+from statemachine.tasks import TaskState
+from store import findings, merges
 from store.tasks import Task
-from tests.factories import HOST, a_commit, a_finding, git
-from tests.recovery.scenes import everything, said, unsaid
+from tests.factories import a_commit, a_finding, git
+from tests.recovery.scenes import begun, everything, said, unsaid
 from tests.store.scenes import gates_of
 from tests.workshop import Workshop
-
-OVER = timedelta(seconds=-1)
-
-
-def begun(workshop: Workshop, *, lease: timedelta = OVER) -> Task:
-    """Walk a real task to where its merge is about to be pushed, by a process that is gone since."""
-    task = workshop.approve(workshop.run("open('a.txt', 'a').write('x\\n')\n"))
-    old = git(workshop.repository, "rev-parse", "main")
-    plan = merges.Plan(
-        strategy="ff", target=str(workshop.repository), branch="main", old_tip=old, head=task.head, commit=task.head
-    )
-    merge = uuid4()
-    with workshop.database.transaction() as db:
-        moved = tasks.move(db, task, TaskEvent.begin_merge, actor="rev")
-        merges.begin(db, merge=merge, task=task.id, plan=plan, actor="rev", host=HOST, lease=lease)
-        merges.mark_pushing(db, merge)
-    return moved
 
 
 def push(workshop: Workshop, task: Task) -> None:

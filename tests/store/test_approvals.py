@@ -8,7 +8,16 @@ from statemachine.tasks import TaskEvent
 from store import approvals, tasks
 from store.engine import Database
 from store.tasks import Question, Task
-from tests.factories import a_done_item, a_plan, a_running_task, a_settled, a_submitted_task, an_attempt, an_item
+from tests.factories import (
+    a_done_item,
+    a_plan,
+    a_running_task,
+    a_settled,
+    a_submitted_task,
+    a_task,
+    an_attempt,
+    an_item,
+)
 from tests.store.scenes import DONE, EXTRA, HOUR, approved, asked, noticed, rejected, revised, what_is_next
 
 BOTH = a_plan(
@@ -109,6 +118,16 @@ def test_a_reviewers_time_limit_keeps_the_approvals_that_were_given_and_gives_no
     third = step(database, a_running_task(database, queued))
 
     assert (first, second, third) == ("P1 runs", "P2 asks", "P2 asks")
+
+
+@pytest.mark.case("P10")
+def test_a_plan_that_was_never_approved_is_asked_although_a_reviewer_set_a_time_limit(database: Database) -> None:
+    task = noticed(database, a_task(database, plan=BOTH))
+
+    queued = approved(database, task, dismiss_all=True, reason="harmless", time_limit=HOUR)
+
+    assert queued.revision == 2
+    assert step(database, a_running_task(database, queued)) == "plan asks"
 
 
 @pytest.mark.case("P10")

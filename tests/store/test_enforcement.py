@@ -22,11 +22,14 @@ def owner(owner_url: str) -> Iterator[Connection]:
 
 def refused(db: Connection, *statements: str, **values: object) -> str:
     """Run statements in one transaction and give the name of the constraint that refused them."""
-    with pytest.raises(psycopg.Error) as refusal, db.transaction():
-        for statement in statements:
-            db.execute(statement, values)
-        db.execute("SET CONSTRAINTS ALL IMMEDIATE")
-    return refusal.value.diag.constraint_name or str(refusal.value)
+    try:
+        with db.transaction():
+            for statement in statements:
+                db.execute(statement, values)
+            db.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    except psycopg.Error as refusal:
+        return refusal.diag.constraint_name or str(refusal)
+    return "nothing refused it"
 
 
 QUEUED = {
@@ -66,30 +69,43 @@ QUEUED = {
     ),
     "a gate that was decided before it opened": (
         "noun_edge",
-        "INSERT INTO gate (task_id, kind, head, state, decided_by, decided_at)"
-        " VALUES (%(task)s, 'review', 'h', 'approved', 'x', now())",
+        (
+            "INSERT INTO gate (task_id, kind, head, state, decided_by, decided_at)"
+            " VALUES (%(task)s, 'review', 'h', 'approved', 'x', now())"
+        ),
     ),
     "a finding inserted decided": (
         "noun_edge",
-        "INSERT INTO finding (task_id, kind, summary, fingerprint, recorded_by, state, decided_at, decided_by, reason)"
-        " VALUES (%(task)s, 'manual', 's', repeat('a', 64), 'x', 'dismissed', now(), 'x', 'r')",
+        (
+            "INSERT INTO finding (task_id, kind, summary, fingerprint, recorded_by, state, decided_at, "
+            "decided_by, reason)"
+            " VALUES (%(task)s, 'manual', 's', repeat('a', 64), 'x', 'dismissed', now(), 'x', 'r')"
+        ),
     ),
     "a finding on a queued task": (
         "task_finding_owed",
-        "INSERT INTO finding (task_id, kind, summary, fingerprint, recorded_by)"
-        " VALUES (%(task)s, 'manual', 's', repeat('a', 64), 'x')",
+        (
+            "INSERT INTO finding (task_id, kind, summary, fingerprint, recorded_by)"
+            " VALUES (%(task)s, 'manual', 's', repeat('a', 64), 'x')"
+        ),
     ),
     "a workspace that is ready without base, path and baseline": (
         "noun_edge",
-        "INSERT INTO allocation (task_id, epoch, host, executor, state, materialised_by)"
-        " VALUES (%(task)s, 1, 'h', 'local', 'ready', gen_random_uuid())",
+        (
+            "INSERT INTO allocation (task_id, epoch, host, executor, state, materialised_by)"
+            " VALUES (%(task)s, 1, 'h', 'local', 'ready', gen_random_uuid())"
+        ),
     ),
     "an attempt of a task that does not run": (
         "attempt_active_needs_lease",
-        "INSERT INTO worker (name, host, boot_id, pid, started, kinds, executors, slots)"
-        " VALUES ('w', 'h', 'b', 1, '1', '{}', '{}', 1)",
-        "INSERT INTO attempt (task_id, number, epoch, kind, revision, context, policy_version, base, executor, worker_id)"
-        " VALUES (%(task)s, 1, 0, 'check', 1, 1, 1, 'b', 'local', (SELECT max(id) FROM worker))",
+        (
+            "INSERT INTO worker (name, host, boot_id, pid, started, kinds, executors, slots)"
+            " VALUES ('w', 'h', 'b', 1, '1', '{}', '{}', 1)"
+        ),
+        (
+            "INSERT INTO attempt (task_id, number, epoch, kind, revision, context, policy_version, base, executor,"
+            " worker_id) VALUES (%(task)s, 1, 0, 'check', 1, 1, 1, 'b', 'local', (SELECT max(id) FROM worker))"
+        ),
     ),
 }
 
@@ -244,8 +260,8 @@ def test_a_second_active_attempt_is_refused_by_its_index(database: Database, own
 
     constraint = refused(
         owner,
-        "INSERT INTO attempt (task_id, number, epoch, kind, revision, context, policy_version, base, executor, worker_id)"
-        " SELECT task_id, 2, epoch, 'check', 1, 1, 1, base, 'local', worker_id FROM attempt",
+        "INSERT INTO attempt (task_id, number, epoch, kind, revision, context, policy_version, base, executor,"
+        " worker_id) SELECT task_id, 2, epoch, 'check', 1, 1, 1, base, 'local', worker_id FROM attempt",
     )
 
     assert constraint == "attempt_one_active"
