@@ -116,7 +116,7 @@ def test_a_dirty_work_tree_is_not_touched(checked_out: Scene, kind: str) -> None
 
     refusal = checked_out.refused("target_checked_out")
 
-    assert "--into" in refusal.hint
+    assert "commit or stash" in refusal.hint
 
 
 @pytest.mark.case("M10")
