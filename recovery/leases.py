@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Final
 
-from recovery.scene import Scene
+from recovery.scene import UNDER_WAY, Scene
 from statemachine.refusals import LeaseLost, Refusal
 from store import claims, tasks, workers
 from store.engine import Connection, Database
@@ -25,12 +25,14 @@ def taking_leases(database: Database, host: Host, actor: str) -> Iterator[Callab
     def worker() -> int:
         if not rows:
             rows.append(_register(database, host, actor))
+            UNDER_WAY.add(rows[0])
         return rows[0]
 
     try:
         yield worker
     finally:
         for row in rows:
+            UNDER_WAY.discard(row)
             with suppress(Refusal), database.connection() as db:
                 workers.leave(db, row)
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Final
 from uuid import UUID
 
 from statemachine.workers import WorkerState
@@ -12,6 +13,10 @@ from store.recoveries import Interrupted
 from workspace.commits import Identity
 from workspace.hosts import Host, gone
 from workspace.roots import Root
+
+# The rows by which passes under way in this process take leases. A lease under another one was left by a pass that
+# could not give it back.
+UNDER_WAY: Final[set[int]] = set()
 
 
 class _TakenBack(Exception):  # noqa: N818 - nothing went wrong
@@ -55,6 +60,8 @@ class Scene:
 
     def _is_gone(self, found: Interrupted) -> bool:
         process = Host(id=found.host, boot=found.boot_id, pid=found.pid, started=found.started)
+        if process == self.host:
+            return found.recovers and found.lease_worker not in UNDER_WAY
         if process.id != self.host.id or not gone(process):
             return False
         with self.database.session() as db:

@@ -15,7 +15,10 @@ PAGE = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interrupted:
-    """A running task whose lease is dead, or whose worker is of this host and may be proven dead."""
+    """A running task whose lease is dead, or whose worker is of this host and may be proven dead.
+
+    `recovers` says that a recovery pass holds it, which serves no kind of work.
+    """
 
     id: int
     lease_epoch: int
@@ -26,6 +29,7 @@ class Interrupted:
     pid: int
     started: str
     worker_state: WorkerState
+    recovers: bool
     attempt_id: UUID | None
 
 

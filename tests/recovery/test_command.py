@@ -5,7 +5,6 @@ import subprocess
 import sys
 from collections import Counter
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
@@ -135,16 +134,3 @@ def test_a_worker_repairs_what_the_last_one_left_before_it_claims(workshop: Work
     assert service.wait() == 0
     assert workshop.events(task)[:5] == ["add", "claim", "take_over", "requeue", "claim"]
     assert workspaces(workshop.database, task)[0] == "quarantined"
-
-
-@pytest.mark.case("R10")
-def test_a_database_that_is_away_is_said_and_nothing_is_touched(
-    workshop: Workshop, tasks: Terminal, tmp_path: Path
-) -> None:
-    before = files(workshop.root.path)
-    gone = Terminal(database_url=f"postgresql:///nobody?host={tmp_path}", root=tasks.root)
-
-    done = gone.process("recover", "--json")
-
-    assert done.code == 6
-    assert files(workshop.root.path) == before

@@ -6,12 +6,17 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
 
 import psycopg
 import pytest
 
+import screening
+from recovery.passes import recover
 from statemachine.attempts import AttemptState
 from statemachine.tasks import TaskState
+from store.engine import open_database
 from tests.recovery.scenes import (
     HOLD,
     UNSAFE,
@@ -29,6 +34,7 @@ from tests.recovery.scenes import (
 )
 from tests.store.scenes import asked
 from tests.workshop import ROOT, Workshop, edit, item
+from workspace.commits import Identity
 
 APPEND = "open({'P1': 'a.txt', 'P2': 'src/x.py'}[item], 'a').write(f'# {item}\\n')\n"
 TWO = (item("P1", edit("a.txt")), item("P2", edit("src/x.py")))
@@ -209,22 +215,28 @@ def test_a_recovery_that_slept_past_its_lease_changes_no_row_when_it_wakes(
 
 
 @pytest.mark.case("R10")
-def test_a_database_that_goes_away_while_a_tree_is_inspected_ends_the_pass_and_the_next_one_finishes_it(
-    workshop: Workshop, superuser_url: str
+def test_a_database_that_goes_away_under_a_pass_ends_it_and_the_next_one_of_the_same_process_finishes_it(
+    workshop: Workshop, superuser_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = workshop.add(UNSAFE + HOLD)
     kill_working(workshop, superuser_url)
     name = asked(superuser_url, "SELECT current_database()")[0][0]
-    with recovering(workshop) as recovery:
-        shut(superuser_url, name)
-        go_on(workshop)
-        told = json.loads(recovery.communicate()[0])
-        admit(superuser_url, name)
+    impatient = open_database(workshop.url, state=workshop.folder, name="test", patience=timedelta(milliseconds=1))
+    judge = screening.judge
 
+    def judge_alone(**given: Any) -> screening.Verdict:
+        shut(superuser_url, name)
+        return judge(**given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("screening.judge", judge_alone)
+        broken = recover(impatient, workshop.root, actor="recovery", identity=Identity())
+    impatient.close()
+    admit(superuser_url, name)
+    leased = asked(superuser_url, "SELECT state, lease_expires > now() FROM task WHERE id = %s", task.id)
     report = workshop.recover()
 
-    assert (recovery.returncode, told["complete"]) == (10, False)
-    assert [line["what"] for line in told["unfinished"]] == ["database_unreachable"]
+    assert (unsaid(broken), leased) == ([(None, "database_unreachable")], [("running", True)])
     assert (said(report)[0], workshop.kinds(task)) == ((task.id, "needs_human"), ["new_symlink"])
 
 
