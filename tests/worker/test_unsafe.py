@@ -40,6 +40,7 @@ def test_several_violations_are_a_row_each_and_nothing_is_committed(workshop: Wo
 def test_a_hook_written_by_the_agent_is_a_finding_and_never_runs(workshop: Workshop) -> None:
     proof = workshop.folder / "proof"
     script = (
+        "os.makedirs('.git/hooks', exist_ok=True)\n"
         f"open('.git/hooks/post-index-change', 'w').write('#!/bin/sh\\ntouch {proof}\\n')\n"
         "os.chmod('.git/hooks/post-index-change', 0o755)\n"
         "open('a.txt', 'a').write('x')\n"
