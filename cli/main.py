@@ -122,7 +122,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         outcome = told(error, line=line)
     streams.settle()
-    return int(outcome) if isinstance(outcome, int) else 0
+    code = int(outcome) if isinstance(outcome, int) else 0
+    if (lost := streams.lost()) and not code:
+        from cli.exits import told  # noqa: PLC0415 - as above
+
+        return int(told(lost, line=line))
+    return code
 
 
 if __name__ == "__main__":

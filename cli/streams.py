@@ -10,6 +10,8 @@ import select
 import sys
 from typing import TextIO
 
+_lost: list[Exception] = []
+
 
 def steady() -> None:
     """Let no letter that the locale cannot write raise an error."""
@@ -56,8 +58,10 @@ def write_bytes(data: bytes) -> None:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
-    except (OSError, ValueError):
+    except BrokenPipeError:
         _silence(sys.stdout)
+    except (OSError, ValueError) as error:
+        _lose(sys.stdout, error)
 
 
 def _write(stream: TextIO | None, text: str) -> None:
@@ -66,8 +70,22 @@ def _write(stream: TextIO | None, text: str) -> None:
     try:
         stream.write(text)
         stream.flush()
-    except (OSError, ValueError):
+    except BrokenPipeError:
         _silence(stream)
+    except (OSError, ValueError) as error:
+        _lose(stream, error)
+
+
+def _lose(stream: TextIO, error: Exception) -> None:
+    """Remember that what was asked for could not be written; the command ends first, and then says so."""
+    _silence(stream)
+    if stream is sys.stdout:
+        _lost.append(error)
+
+
+def lost() -> Exception | None:
+    """Tell why stdout does not hold what was asked for; None where it does, or where its reader left."""
+    return _lost[0] if _lost else None
 
 
 def _silence(stream: TextIO) -> None:

@@ -7,6 +7,7 @@ import pytest
 from psycopg import Connection
 
 from statemachine.gates import GateKind
+from statemachine.settlement import Outcome
 from statemachine.tasks import BEARS_FINDING, BEARS_PAUSE, RULES, TaskState
 from store.engine import Database
 from tests.factories import a_running_task, a_settled, a_task, a_task_at_gate, an_attempt
@@ -323,7 +324,7 @@ def test_a_commit_that_equals_its_base_or_is_malformed_never_enters_the_ledger(
 
 def test_every_row_of_the_ledger_is_live_once_for_its_item(database: Database, owner: Connection) -> None:
     task = a_running_task(database)
-    a_settled(database, task, outcome="committed")
+    a_settled(database, task, outcome=Outcome.committed)
 
     constraint = refused(
         owner,
