@@ -1,9 +1,12 @@
 """Read many blobs in one stream from a runner repository."""
 
+import contextlib
+import fcntl
+import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import IO, Final
+from typing import IO, Final, cast
 
 from statemachine.refusals import Refusal
 from workspace import git
@@ -38,12 +41,25 @@ def blobs(repo: RunnerRepository, wanted: Sequence[str], patience: timedelta = g
         return
     asked = "".join(f"{identity}\n" for identity in wanted).encode("ascii")
     # Buffered output: git flushes after each object otherwise, which is slow for small files.
-    with git.stream("cat-file", "--batch", "--buffer", git_dir=repo.path, stdin=asked, timeout=patience) as stream:
+    call = git.stream("cat-file", "--batch", "--buffer", git_dir=repo.path, stdin=asked, timeout=patience)
+    with call as pipe, _widened(pipe) as stream:
         for identity in wanted:
             header = stream.readline().split()
             if header[1:2] != [b"blob"]:
                 raise _missing(identity)
             yield Blob(identity, int(header[2]), stream)
+
+
+@contextlib.contextmanager
+def _widened(pipe: IO[bytes]) -> Iterator[IO[bytes]]:
+    """Let more of a stream be on its way at once; with the usual 64 KiB both ends mostly wait for each other."""
+    with contextlib.suppress(OSError, AttributeError):
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _CHUNK)
+    wide = io.BufferedReader(cast("io.RawIOBase", pipe), _CHUNK)
+    try:
+        yield wide
+    finally:
+        wide.detach()
 
 
 def _missing(identity: str) -> Refusal:

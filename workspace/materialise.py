@@ -80,13 +80,21 @@ class _Writer:
                 os.symlink(target, raw(name), dir_fd=place)
             else:
                 descriptor = os.open(raw(name), _NEW, _FILE_MODES[mode], dir_fd=place)
-                with os.fdopen(descriptor, "wb", buffering=0) as file:
+                try:
                     for piece in blob.pieces():
                         hashed.update(piece)
-                        file.write(piece)
+                        _write_all(descriptor, piece)
                     os.utime(descriptor, ns=(self.written_at, self.written_at))
+                finally:
+                    os.close(descriptor)
         if hashed.hexdigest() != blob.id:
             _unfit(path, f"the runner repository holds other bytes than {blob.id}")
+
+
+def _write_all(descriptor: int, piece: bytes) -> None:
+    written = os.write(descriptor, piece)
+    while written < len(piece):
+        written += os.write(descriptor, piece[written:])
 
 
 @contextlib.contextmanager

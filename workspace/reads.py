@@ -188,7 +188,8 @@ def _attributed(descriptor: int) -> bool:
     if not hasattr(os, "listxattr"):
         return False
     try:
-        return any(name.startswith(_ATTRIBUTES) for name in os.listxattr(descriptor))
+        names = os.listxattr(descriptor)
+        return bool(names) and any(name.startswith(_ATTRIBUTES) for name in names)
     except OSError as error:
         return error.errno not in _SILENT
 
