@@ -22,8 +22,8 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     names = ", ".join(contestant.name for contestant in CONTESTANTS)
     parser = argparse.ArgumentParser(prog="python -m bench", description=f"Contestants: {names}.")
-    parser.add_argument("--cycles", type=int, default=1_000, help="tasks taken from queued to review in each round")
-    parser.add_argument("--rounds", type=int, default=7, help="rounds of each contestant, in turn")
+    parser.add_argument("--cycles", type=int, default=300, help="tasks taken from queued to review in each round")
+    parser.add_argument("--rounds", type=int, default=11, help="rounds of each contestant, in turn")
     parser.add_argument("--url", help="a superuser's URL of a server; without it, an embedded one is made and removed")
     return parser.parse_args()
 

@@ -10,11 +10,15 @@ CREATE INDEX ON bare.task (priority DESC, available_at, id) WHERE state = 'queue
 CREATE TABLE bare.task_event (LIKE public.task_event INCLUDING DEFAULTS);
 ALTER TABLE bare.task_event ADD PRIMARY KEY (task_id, seq);
 
+CREATE TABLE bare.repository AS SELECT * FROM public.repository;
+ALTER TABLE bare.repository ADD PRIMARY KEY (id);
+
 CREATE TABLE bare.plan_revision (LIKE public.plan_revision INCLUDING DEFAULTS);
 CREATE TABLE bare.plan_item (LIKE public.plan_item INCLUDING DEFAULTS);
 
 CREATE TABLE bare.attempt (LIKE public.attempt INCLUDING DEFAULTS);
 ALTER TABLE bare.attempt ADD PRIMARY KEY (id);
+CREATE UNIQUE INDEX ON bare.attempt (task_id, number);
 
 CREATE TABLE bare.allocation (LIKE public.allocation INCLUDING DEFAULTS);
 ALTER TABLE bare.allocation ADD PRIMARY KEY (id);

@@ -50,7 +50,7 @@ def ours(place: Place, cycles: int, commits: str) -> Taken:
 def by_hand(place: Place, cycles: int, commits: str, *, schema: str = "public") -> Taken:
     """Run the script with pgbench, prepared, by one client."""
     url = place.url(synchronous_commit=commits, search_path=schema)
-    command = [place.pgbench, "--no-vacuum", "--client=1", "--protocol=prepared", f"--transactions={cycles}"]
+    command = [str(place.pgbench), "--no-vacuum", "--client=1", "--protocol=prepared", f"--transactions={cycles}"]
     command += [f"--define=worker={place.worker}", f"--file={SCRIPTS / 'floor.sql'}", url]
     before = _of_children()
     ran = subprocess.run(command, capture_output=True, text=True, check=False)

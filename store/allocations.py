@@ -99,7 +99,7 @@ def end(
         state=state,
         reason=said(reason),
         path=path,
-        believed=[allocation.state.value],
+        believed=allocation.state,
     )
     if ended is None:
         raise LostRace(

@@ -5,7 +5,7 @@ is open while any process runs. Verbs take the open connection and never commit.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from threading import local
@@ -63,11 +63,9 @@ class Database:
                 _roll_back(db)
                 raise
 
-    @contextmanager
-    def connection(self) -> Iterator[Connection]:
+    def connection(self) -> AbstractContextManager[Connection]:
         """Lend an autocommit connection: one statement is one round trip and one commit."""
-        with self._pool.lend() as db, _heard(db):
-            yield db
+        return self._pool.lend()
 
     @contextmanager
     def session(self) -> Iterator[Connection]:

@@ -13,10 +13,12 @@ from time import monotonic
 from types import TracebackType
 from typing import Final
 
+import psycopg
 from psycopg.pq import TransactionStatus
 
 from statemachine.refusals import Unavailable
 from store.connections import Connection
+from store.errors import refusal_for
 
 WAIT: Final = timedelta(seconds=10)
 # A statement prepared while a table was empty keeps its sequential scan until statistics change or
@@ -103,5 +105,10 @@ class Loan:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Give it back."""
+        """Give it back; what the database refused in words of its own (COPY, notifications) is said in ours."""
+        refusal = None
+        if isinstance(error, (psycopg.Error, UnicodeEncodeError)):
+            refusal = refusal_for(error, closed=self.db.closed)
         self._pool.take_back(self)
+        if refusal is not None:
+            raise refusal from error

@@ -1,6 +1,6 @@
 """Tasks: their rows, their history, and the one statement that moves them."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 from uuid import UUID, uuid4
@@ -281,7 +281,7 @@ def _why(task: Standing, reason: str, actor: str) -> str:
 
 
 def _plain(part: Change | Ending) -> dict[str, Any]:
-    values = {each.name: getattr(part, each.name) for each in fields(part)}  # asdict copies what it finds
+    values = {name: getattr(part, name) for name in part.__slots__}  # asdict would copy what it finds
     if values.get("guidance"):
         values["guidance"] = clean(values["guidance"], LONGEST_GUIDANCE)
     if "evidence" in values:

@@ -54,10 +54,10 @@ WITH moved AS (
     evidence = evidence || %(evidence)s
   FROM moved
   WHERE attempt.id = %(attempt)s AND attempt.task_id = moved.id AND %(attempt_state)s::text IS NOT NULL
+  RETURNING attempt.*
 ), recorded AS (
   INSERT INTO commit_ledger (task_id, item_id, revision, attempt_id, outcome, parent, commit)
-  SELECT moved.id, attempt.item_id, attempt.revision, attempt.id, %(outcome)s, attempt.base, %(commit)s
-  FROM moved JOIN attempt ON attempt.id = %(attempt)s
-  WHERE %(outcome)s::text IS NOT NULL AND %(attempt_state)s = 'completed' AND attempt.item_id IS NOT NULL
+  SELECT task_id, item_id, revision, id, outcome, base, commit FROM ended
+  WHERE state = 'completed' AND outcome IS NOT NULL AND item_id IS NOT NULL
 )
 SELECT * FROM moved

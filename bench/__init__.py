@@ -1,0 +1,1 @@
+"""What the store costs, beside hand-written SQL doing the same rows: `make bench`."""
