@@ -1,6 +1,6 @@
 """The table of commands: where each lives and the sentence `tasks --help` shows for it.
 
-A target is `module:function`, the function made by `cli.options.command`. Only names are here, so that
+A target is `module:function`, the function made by `cli.frame.options.command`. Only names are here, so that
 reading the table imports nothing.
 """
 
@@ -24,7 +24,7 @@ class Family(NamedTuple):
 
 
 COMMANDS: Final[tuple[Entry | Family, ...]] = (
-    Entry("demo", "cli.demo:demo", "Play the whole story on a generated repository."),
+    Entry("demo", "cli.demo.command:demo", "Play the whole story on a generated repository."),
     Entry("run", "cli.tasks:run", "Add a plan and work on its task until it rests."),
     Family(
         "plan",

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.context import Context
-from cli.exits import Exit
-from cli.options import command
+from cli.frame.context import Context
+from cli.frame.exits import Exit
+from cli.frame.options import command
 
 if TYPE_CHECKING:
-    from cli.databases import Place
-    from cli.report_schemas import DriftDocument, SchemaDocument, ScriptDocument, ShellDocument, UrlDocument
+    from cli.acts.databases import Place
+    from cli.pages.report_schemas import DriftDocument, SchemaDocument, ScriptDocument, ShellDocument, UrlDocument
 
 
 @command(example=["tasks db upgrade", "tasks db upgrade --sql"])
 @click.option("--sql", is_flag=True, help="Print what would be run on an empty database, and run nothing.")
 def upgrade(context: Context, *, sql: bool) -> None:
     """Bring the schema to this version."""
-    from cli.databases import place
+    from cli.acts.databases import place
     from store import upgrades
 
     if sql:
@@ -41,7 +41,7 @@ def upgrade(context: Context, *, sql: bool) -> None:
 @click.option("--yes", is_flag=True, help="Yes: rows that only the newer schema can hold are lost.")
 def downgrade(context: Context, *, to: str, yes: bool) -> None:
     """Take the schema back to an older version."""
-    from cli.databases import place
+    from cli.acts.databases import place
     from store import upgrades
 
     if not yes:
@@ -57,7 +57,7 @@ def downgrade(context: Context, *, to: str, yes: bool) -> None:
 @command(example="tasks db current")
 def current(context: Context) -> None:
     """Show the version of the schema."""
-    from cli.databases import place
+    from cli.acts.databases import place
     from store import upgrades
 
     at = place(context)
@@ -72,7 +72,7 @@ def current(context: Context) -> None:
 @command(example="tasks db check")
 def check(context: Context) -> Exit:
     """Compare the schema with what this version expects."""
-    from cli.databases import place
+    from cli.acts.databases import place
     from store import upgrades
 
     at = place(context)
@@ -90,7 +90,7 @@ def check(context: Context) -> Exit:
 @command(example=["tasks db url", 'psql "$(tasks db url)"'])
 def url(context: Context) -> None:
     """Show the URL of the database, password included."""
-    from cli.databases import place
+    from cli.acts.databases import place
 
     at = place(context)
     told: UrlDocument = {"url": at.url, "embedded": at.embedded}
@@ -104,7 +104,7 @@ def url(context: Context) -> None:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- ARGUMENTS]")
 def shell(context: Context, *, arguments: tuple[str, ...]) -> None:
     """Open psql on the database; with --json, say what would be run."""
-    from cli.databases import place, psql, talk
+    from cli.acts.databases import place, psql, talk
 
     program, line, environment = psql(place(context), arguments)
     if context.flags.json:

@@ -4,18 +4,18 @@
 
 from typing import TYPE_CHECKING
 
-from cli.context import Context
-from cli.exits import Exit
-from cli.options import command
+from cli.frame.context import Context
+from cli.frame.exits import Exit
+from cli.frame.options import command
 
 if TYPE_CHECKING:
-    from cli.report_schemas import DoctorDocument
+    from cli.pages.report_schemas import DoctorDocument
 
 
 @command(example="tasks doctor")
 def doctor(context: Context) -> Exit:
     """Check this installation and say what to do."""
-    from cli import checkups
+    from cli.acts import checkups
 
     settings = context.configuration.rows()
     found = checkups.everything(context)

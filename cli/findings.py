@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.context import Context
-from cli.identifiers import Id, Noun, Number, Prefix
-from cli.options import command
+from cli.frame.context import Context
+from cli.frame.identifiers import Id, Noun, Number, Prefix
+from cli.frame.options import command
 from statemachine.findings import FindingState
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ TASK = Id(Noun.task)
 @click.option("--limit", type=click.IntRange(1, 5000), default=500, show_default=True, help="Findings shown.")
 def list_findings(context: Context, *, task: Number | None, state: str | None, limit: int) -> None:
     """Show findings, the owed ones first."""
-    from cli import nouns
+    from cli.pages import nouns
     from statemachine.texts import one_line
     from store import findings, tasks
 
@@ -60,7 +60,8 @@ def show(context: Context, *, finding: Number) -> None:
 @click.option("--attempt", type=Id(Noun.attempt), metavar="ID", help="The attempt whose work it is about.")
 def add(context: Context, *, task: Number, summary: str, attempt: Prefix | None, if_version: int | None) -> None:
     """Record a finding of your own on a task."""
-    from cli import judgements, lookup
+    from cli.acts import judgements
+    from cli.frame import lookup
     from store import tasks
 
     if not summary.strip():
@@ -77,7 +78,7 @@ def add(context: Context, *, task: Number, summary: str, attempt: Prefix | None,
 @click.option("--reason", required=True, help="Why; it is kept with the decision.")
 def accept(context: Context, *, finding: Number, reason: str, if_version: int | None) -> None:
     """Decide that a finding was right."""
-    from cli import judgements
+    from cli.acts import judgements
 
     with context.database.transaction() as db:
         row = judgements.accept(db, finding.value, actor=context.actor, reason=reason, if_version=if_version)
@@ -90,7 +91,7 @@ def accept(context: Context, *, finding: Number, reason: str, if_version: int | 
 @click.option("--permit", is_flag=True, help="Let the same thing pass on the same item and declared files from now on.")
 def dismiss(context: Context, *, finding: Number, reason: str, permit: bool, if_version: int | None) -> None:
     """Decide that a finding is harmless."""
-    from cli import judgements
+    from cli.acts import judgements
 
     with context.database.transaction() as db:
         row = judgements.dismiss(
@@ -101,14 +102,15 @@ def dismiss(context: Context, *, finding: Number, reason: str, permit: bool, if_
 
 def _tell(context: Context, row: "Finding", *, asked_for: bool = False) -> None:
     """Print a finding, whole where it was asked for, and what to do next about it."""
-    from cli import judgements, nouns
+    from cli.pages import finding as page
+    from cli.pages import nouns
 
     if context.flags.json:
         context.screen.document(nouns.finding(row))
         return
-    lines = judgements.lines(row)
+    lines = page.lines(row)
     if asked_for:
         context.screen.text(*lines)
     else:
         context.screen.say(lines[0])
-    context.screen.next_step(*judgements.next_steps(row))
+    context.screen.next_step(*page.next_steps(row))

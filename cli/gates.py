@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import click
 
-from cli.context import Context
-from cli.durations import DURATION
-from cli.identifiers import Id, Noun, Number, Prefix, short
-from cli.options import command
+from cli.frame.context import Context
+from cli.frame.durations import DURATION
+from cli.frame.identifiers import Id, Noun, Number, Prefix, short
+from cli.frame.options import command
 from statemachine.gates import GateKind
 
 GATE = Id(Noun.gate, Noun.task)
@@ -21,14 +21,14 @@ GATE = Id(Noun.gate, Noun.task)
 @click.option("--limit", type=click.IntRange(1, 5000), default=500, show_default=True, help="Gates shown.")
 def list_gates(context: Context, *, kind: str | None, limit: int) -> None:
     """Show the open gates."""
-    from cli.show import when
+    from cli.frame.screen import when
     from statemachine.texts import one_line
     from store import gates
 
     with context.database.connection() as db:
         rows = gates.listing(db, kind=GateKind(kind) if kind else None, limit=limit)
     if context.flags.json:
-        from cli import nouns
+        from cli.pages import nouns
 
         context.screen.document([nouns.waiting(row) for row in rows])
     elif rows:
@@ -53,13 +53,13 @@ def list_gates(context: Context, *, kind: str | None, limit: int) -> None:
 @click.argument("gate", type=GATE, metavar="ID")
 def show(context: Context, *, gate: Number | Prefix) -> None:
     """Show why a gate is closed and what approving it will do."""
-    from cli import gate_pages
+    from cli.pages import gate as page
 
-    page = gate_pages.read(context, gate)
+    shown = page.read(context, gate)
     if context.flags.json:
-        context.screen.document(gate_pages.document(page, context.settings.root))
+        context.screen.document(page.document(shown, context.settings.root))
     else:
-        gate_pages.tell(context.screen, page)
+        page.tell(context.screen, shown)
 
 
 @command(
@@ -101,7 +101,7 @@ def approve(
     if_version: int | None,
 ) -> None:
     """Let a task pass its gate."""
-    from cli import verdicts
+    from cli.acts import verdicts
 
     given = {
         "accept": accept,
@@ -129,7 +129,7 @@ def reject(
     context: Context, *, gate: Number | Prefix, cancel: bool, guidance: str, reason: str, if_version: int | None
 ) -> None:
     """Turn a task back at its gate."""
-    from cli import verdicts
+    from cli.acts import verdicts
 
     verdicts.reject(context, gate, {"cancel": cancel, "guidance": guidance}, reason=reason, if_version=if_version)
 

@@ -13,8 +13,8 @@ import click
 from click.shell_completion import CompletionItem, shell_complete
 
 import statemachine
-from cli import streams
 from cli.commands import COMMANDS, Entry, Family
+from cli.frame import streams
 
 CLASH: Final = """\
 error: another package is imported as 'statemachine' ({0}) [package_clash]
@@ -118,13 +118,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as ended:
         outcome = ended.exit_code
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - this is the one place where errors end
-        from cli.exits import told  # noqa: PLC0415 - `tasks --help` needs none of it
+        from cli.frame.exits import told  # noqa: PLC0415 - `tasks --help` needs none of it
 
         outcome = told(error, line=line)
     streams.settle()
     code = int(outcome) if isinstance(outcome, int) else 0
     if (lost := streams.lost()) and not code:
-        from cli.exits import told  # noqa: PLC0415 - as above
+        from cli.frame.exits import told  # noqa: PLC0415 - as above
 
         return int(told(lost, line=line))
     return code

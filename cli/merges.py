@@ -6,10 +6,10 @@ from typing import Final
 
 import click
 
-from cli.context import Context
-from cli.exits import Exit, failure_of, report
-from cli.identifiers import Id, Noun, Number
-from cli.options import command
+from cli.frame.context import Context
+from cli.frame.exits import Exit, failure_of, report
+from cli.frame.identifiers import Id, Noun, Number
+from cli.frame.options import command
 from statemachine.refusals import Refusal
 from statemachine.tasks import TaskState
 
@@ -22,7 +22,7 @@ ENDS: Final = {TaskState.merge_blocked: Exit.merge_blocked, TaskState.needs_huma
 @click.option("--strategy", type=click.Choice(STRATEGIES), help="Without it, ff where the head descends from the tip.")
 def merge(context: Context, *, task: Number, strategy: str | None, if_version: int | None) -> Exit:
     """Bring an approved result to its target."""
-    from cli import standings
+    from cli.pages import standings
     from worker import landing
 
     refused = None

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.context import Context
-from cli.options import command
+from cli.frame.context import Context
+from cli.frame.options import command
 
 if TYPE_CHECKING:
-    from cli.report_schemas import PlanDocument, PlanItemDocument, WrittenDocument
+    from cli.pages.report_schemas import PlanDocument, PlanItemDocument, WrittenDocument
     from statemachine.plans import Item, Operation
 
 
@@ -22,8 +22,8 @@ def init(context: Context, *, file: Path) -> None:
     """Write a commented plan file to start from."""
     from shlex import quote
 
-    from cli import files
-    from cli.plan_template import TEMPLATE
+    from cli.frame import files
+    from cli.plan_files.template import TEMPLATE
 
     with files.new(file) as path:
         files.write(path, TEMPLATE.encode())
@@ -40,12 +40,12 @@ def check(context: Context, *, plan: str, repo: str) -> None:
     """Check a plan against a repository."""
     from shlex import quote
 
-    from cli import plan_input
+    from cli.plan_files import input as given
     from statemachine.texts import one_line
     from worker.additions import check_plan
 
-    file = plan_input.read(plan)
-    with plan_input.located(file):
+    file = given.read(plan)
+    with given.located(file):
         base, tree = check_plan(file.plan, source=repo)
     told: PlanDocument = {
         "title": file.plan.title,

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.context import Context
-from cli.exits import Exit
-from cli.options import command
+from cli.frame.context import Context
+from cli.frame.exits import Exit
+from cli.frame.options import command
 
 if TYPE_CHECKING:
-    from cli.report_schemas import RecoveryDocument, RepairDocument
+    from cli.pages.report_schemas import RecoveryDocument, RepairDocument
     from recovery.reports import Line
 
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Say what would be done and change nothing.")
 def recover(context: Context, *, dry_run: bool) -> Exit:
     """Repair what dead workers left behind."""
-    from cli import working
+    from cli.acts import working
 
     report = working.once(context, dry_run=dry_run)
     screen = context.screen

@@ -10,8 +10,8 @@ from typing import Final
 import click
 
 from cli.commands import COMMANDS, Entry, Family
+from cli.frame.options import COMMON
 from cli.main import load, program
-from cli.options import COMMON
 
 BEGIN: Final = "<!-- commands: begin; written by `make reference` -->"
 END: Final = "<!-- commands: end -->"

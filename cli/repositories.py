@@ -4,8 +4,8 @@
 
 import click
 
-from cli.context import Context
-from cli.options import command
+from cli.frame.context import Context
+from cli.frame.options import command
 
 
 @command(example=["tasks repo add .", "tasks repo add ~/src/project --name project --target /srv/git/project.git"])
@@ -19,7 +19,7 @@ def add(context: Context, *, path: str, name: str | None, target: str | None, ra
     """Register a repository by path or URL."""
     from shlex import quote
 
-    from cli import nouns
+    from cli.pages import nouns
     from statemachine.texts import one_line
     from worker.additions import add_repository
 
@@ -41,7 +41,7 @@ def add(context: Context, *, path: str, name: str | None, target: str | None, ra
 @command(example="tasks repo list")
 def list_repositories(context: Context) -> None:
     """Show the registered repositories."""
-    from cli import nouns
+    from cli.pages import nouns
     from statemachine.texts import one_line
     from store import repositories
 
@@ -61,9 +61,9 @@ def list_repositories(context: Context) -> None:
 @click.argument("name", metavar="NAME|PATH")
 def show(context: Context, *, name: str) -> None:
     """Show one repository and its policy."""
-    from cli import boards, nouns
-    from cli.documents import as_json
-    from cli.portraits import aligned
+    from cli.frame.documents import as_json
+    from cli.pages import boards, nouns
+    from cli.pages.portraits import aligned
     from statemachine.texts import one_line
 
     with context.database.connection() as db:

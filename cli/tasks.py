@@ -9,12 +9,12 @@ from datetime import timedelta
 
 import click
 
-from cli.context import Context
-from cli.durations import DURATION
-from cli.identifiers import Id, Noun, Number, Prefix, short
-from cli.options import command
-from cli.results import diff, export
-from cli.submissions import add, run
+from cli.acts.results import diff, export
+from cli.acts.submissions import add, run
+from cli.frame.context import Context
+from cli.frame.durations import DURATION
+from cli.frame.identifiers import Id, Noun, Number, Prefix, short
+from cli.frame.options import command
 from statemachine.tasks import TaskState
 
 __all__ = ["add", "cancel", "diff", "export", "list_tasks", "log", "retry", "run", "show", "stop"]
@@ -29,7 +29,7 @@ TASK = Id(Noun.task)
 @click.option("--limit", type=click.IntRange(1, 500), default=50, show_default=True, help="Tasks on a page.")
 def list_tasks(context: Context, *, state: str | None, repo: str | None, before: Number | None, limit: int) -> None:
     """Show the board of tasks."""
-    from cli import boards
+    from cli.pages import boards
 
     with context.database.connection() as db:
         board = boards.read(
@@ -46,7 +46,7 @@ def list_tasks(context: Context, *, state: str | None, repo: str | None, before:
 @click.argument("task", type=TASK, metavar="ID")
 def show(context: Context, *, task: Number) -> None:
     """Show one task with its items, attempts and gate."""
-    from cli import standings
+    from cli.pages import standings
 
     with context.database.connection() as db:
         view = standings.look(db, task.value)
@@ -57,14 +57,14 @@ def show(context: Context, *, task: Number) -> None:
 @click.argument("task", type=TASK, metavar="ID")
 def log(context: Context, *, task: Number) -> None:
     """Show the history of one task."""
-    from cli.show import when
+    from cli.frame.screen import when
     from statemachine.texts import one_line
     from store import tasks
 
     with context.database.connection() as db:
         lines = tasks.history(db, task.value)
     if context.flags.json:
-        from cli import nouns
+        from cli.pages import nouns
 
         context.screen.document([nouns.line(each) for each in lines])
         return
@@ -89,7 +89,7 @@ def log(context: Context, *, task: Number) -> None:
 @click.argument("task", type=TASK, metavar="ID")
 def stop(context: Context, *, task: Number, if_version: int | None) -> None:
     """Stop the running attempt of a task."""
-    from cli import standings
+    from cli.pages import standings
     from store import interventions
 
     with context.database.transaction() as db:
@@ -103,7 +103,7 @@ def stop(context: Context, *, task: Number, if_version: int | None) -> None:
 @click.option("--reason", default="", help="Why; it is kept in the history.")
 def cancel(context: Context, *, task: Number, reason: str, if_version: int | None) -> None:
     """Close a task without a result."""
-    from cli import standings
+    from cli.pages import standings
     from store import interventions
 
     with context.database.transaction() as db:
@@ -133,7 +133,8 @@ def retry(
     if_version: int | None,
 ) -> None:
     """Queue a task again after its gate."""
-    from cli import lookup, standings
+    from cli.frame import lookup
+    from cli.pages import standings
     from store import interventions
     from store.words import Word
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.context import Context
-from cli.options import command
-from cli.settings import MOST_SLOTS
+from cli.frame.context import Context
+from cli.frame.options import command
+from cli.frame.settings import MOST_SLOTS
 from statemachine.attempts import AttemptKind
 
 if TYPE_CHECKING:
-    from cli.report_schemas import WorkDocument
+    from cli.pages.report_schemas import WorkDocument
 
 
 def _kinds(_: click.Context, __: click.Parameter, text: str | None) -> tuple[AttemptKind, ...]:
@@ -40,7 +40,7 @@ def work(
     context: Context, *, slots: int | None, kinds: tuple[AttemptKind, ...], executors: tuple[str, ...], once: bool
 ) -> None:
     """Claim tasks and run them."""
-    from cli import working
+    from cli.acts import working
     from worker import service
 
     served = executors or (context.settings.executor,)

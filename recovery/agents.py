@@ -9,8 +9,8 @@ from store import allocations
 from store.attempts import Attempt
 from store.engine import Connection
 from workspace import executors
+from workspace.agents.survivors import Handle, Survivor
 from workspace.executors import Executor
-from workspace.survivors import Handle, Survivor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,8 +13,8 @@ from typing import Final
 from recovery.scene import Scene
 from statemachine.refusals import Refusal
 from store.attempts import Attempt
-from workspace import trash
-from workspace.links import LinkState
+from workspace.inspection.links import LinkState
+from workspace.places import trash
 
 # What is of use only while an attempt runs: its temporary files, and what was read of its tree, by whomever.
 _SCRATCH: Final = ("tmp", "spool", "attached", "recovered-*")

@@ -11,7 +11,7 @@ from store import claims, tasks, workers
 from store.engine import Connection, Database
 from store.recoveries import Interrupted
 from store.tasks import Task
-from workspace.hosts import Host
+from workspace.agents.hosts import Host
 
 # One tree at a time, each step bounded (end 60 s, inspect 120 s, export 60 s): one lease outlasts them all.
 LEASE: Final = timedelta(minutes=10)

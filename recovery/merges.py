@@ -7,7 +7,7 @@ from statemachine.refusals import Refusal
 from statemachine.tasks import TaskEvent
 from store import merges, recoveries, tasks
 from store.merges import Merge
-from workspace import merges as targets
+from workspace.repository import merges as targets
 
 _LOST = "its process was lost before the push was applied"
 

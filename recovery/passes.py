@@ -13,9 +13,9 @@ from recovery.scene import Scene
 from recovery.storage import put_away
 from statemachine.refusals import Unavailable
 from store.engine import Database
-from workspace.commits import Identity
-from workspace.hosts import this_host
-from workspace.roots import Root
+from workspace.agents.hosts import this_host
+from workspace.disk.roots import Root
+from workspace.results.commits import Identity
 
 Repair = Callable[[Scene, Notes], None]
 

@@ -12,10 +12,10 @@ from store import publications, recoveries, repositories
 from store.publications import Publication
 from store.recoveries import Head, Owner
 from store.repositories import Repository
-from workspace import refs
-from workspace import repositories as runners
-from workspace.publications import publish
-from workspace.repositories import RunnerRepository
+from workspace.repository import refs
+from workspace.repository import repositories as runners
+from workspace.repository.publications import publish
+from workspace.repository.repositories import RunnerRepository
 
 _NOBODY: Final = UUID(int=0)
 _ROUNDS: Final = 5

@@ -10,9 +10,9 @@ from statemachine.workers import WorkerState
 from store import workers
 from store.engine import Connection, Database
 from store.recoveries import Interrupted
-from workspace.commits import Identity
-from workspace.hosts import Host, gone
-from workspace.roots import Root
+from workspace.agents.hosts import Host, gone
+from workspace.disk.roots import Root
+from workspace.results.commits import Identity
 
 # The rows by which passes under way in this process take leases. A lease under another one was left by a pass that
 # could not give it back.

@@ -12,8 +12,8 @@ from statemachine.refusals import LostRace
 from store import allocations
 from store.allocations import Allocation, Leftover
 from store.engine import Connection
-from workspace.allocations import folder_name
-from workspace.hosts import Host, gone
+from workspace.agents.hosts import Host, gone
+from workspace.places.allocations import folder_name
 
 # As long as a lease: a maker that is alive puts its workspace away itself.
 SILENCE: Final = timedelta(seconds=90)

@@ -21,10 +21,11 @@ from store.engine import Connection
 from store.findings import NewFinding
 from store.outputs import NewOutput
 from store.repositories import Repository
-from workspace import executors, refs
-from workspace import repositories as runners
+from workspace import executors
 from workspace.executors import Executor, Place
-from workspace.inspections import Inspection
+from workspace.inspection.inspections import Inspection
+from workspace.repository import refs
+from workspace.repository import repositories as runners
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

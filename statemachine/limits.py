@@ -8,8 +8,8 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from statemachine.declarations import LONGEST_TITLE, MOST_ITEMS, MOST_OPERATIONS, Item, ItemKind, Operation, Plan
-from statemachine.problems import Problem, Where
+from statemachine.plans.declarations import LONGEST_TITLE, MOST_ITEMS, MOST_OPERATIONS, Item, ItemKind, Operation, Plan
+from statemachine.plans.problems import Problem, Where
 
 _CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _CONTROLS_IN_PROSE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 from uuid import uuid4
 
-from workspace import proctree
-from workspace.processes import Exit, Held, Launch, Running, start
+from workspace.agents import proctree
+from workspace.agents.processes import Exit, Held, Launch, Running, start
 
 
 class Changes(TypedDict, total=False):

@@ -29,9 +29,9 @@ from store.settlements import Report, Settled
 from store.tasks import Question, Task
 from store.words import Word
 from store.workers import Worker
-from workspace import refs, sources
-from workspace import repositories as runners
-from workspace.roots import Root
+from workspace.disk.roots import Root
+from workspace.repository import refs, sources
+from workspace.repository import repositories as runners
 
 BASE: Final = "b" * 40
 LEASE: Final = timedelta(minutes=5)

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from workspace import repositories, sources
-from workspace.repositories import RunnerRepository
-from workspace.roots import open_root
+from workspace.disk.roots import open_root
+from workspace.repository import repositories, sources
+from workspace.repository.repositories import RunnerRepository
 
 WHO = {f"GIT_{role}_{what}": "t@e" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 NEUTRAL = {"PATH": os.environ["PATH"], "HOME": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C", **WHO}

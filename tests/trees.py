@@ -14,9 +14,10 @@ from typing import Any
 from uuid import uuid4
 
 from tests import gits
-from workspace import gitdirs, links, materialise
-from workspace.inspections import Inspection, Tree, inspect
-from workspace.repositories import RunnerRepository
+from workspace.inspection import gitdirs, links
+from workspace.inspection.inspections import Inspection, Tree, inspect
+from workspace.places import materialise
+from workspace.repository.repositories import RunnerRepository
 
 NOBODY = 65534
 HERE = Path(__file__).parents[1]

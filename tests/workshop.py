@@ -28,10 +28,10 @@ from tests.factories import a_repository, git
 from worker import additions, service
 from worker.publishing import publish_refs
 from worker.settings import WorkSettings
-from workspace import refs
-from workspace.commits import Identity
-from workspace.repositories import RunnerRepository
-from workspace.roots import Root, open_root
+from workspace.disk.roots import Root, open_root
+from workspace.repository import refs
+from workspace.repository.repositories import RunnerRepository
+from workspace.results.commits import Identity
 
 ROOT = Path(__file__).parents[1]
 PATIENCE = timedelta(seconds=60)

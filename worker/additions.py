@@ -14,12 +14,13 @@ from store import repositories, tasks
 from store.engine import Connection, Database
 from store.repositories import Repository
 from store.tasks import Task
-from workspace import executors, refs, sources
-from workspace import repositories as runners
-from workspace.environments import command
-from workspace.repositories import RunnerRepository
-from workspace.roots import Root, refuse_overlap
-from workspace.sources import Source
+from workspace import executors
+from workspace.agents.environments import command
+from workspace.disk.roots import Root, refuse_overlap
+from workspace.repository import refs, sources
+from workspace.repository import repositories as runners
+from workspace.repository.repositories import RunnerRepository
+from workspace.repository.sources import Source
 
 _SHOWN = 5
 # What somebody who added the same repository a moment before leaves to hear.

@@ -19,7 +19,7 @@ from worker.runs import Run
 from worker.settling import settle_surely
 from worker.spaces import Space
 from worker.station import Station
-from workspace.environments import command, environment
+from workspace.agents.environments import command, environment
 from workspace.executors import Order
 
 

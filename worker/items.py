@@ -26,11 +26,11 @@ from worker.runs import Run
 from worker.settling import settle_surely
 from worker.spaces import Space
 from worker.station import Station
-from workspace import prompts
-from workspace.environments import command, environment
+from workspace.agents import prompts
+from workspace.agents.environments import command, environment
 from workspace.executors import Attachment, Order
-from workspace.inspections import InspectionAborted
-from workspace.links import LinkState
+from workspace.inspection.inspections import InspectionAborted
+from workspace.inspection.links import LinkState
 
 # What a workspace can be refused for that a person must look at; the rest is a failure with its code.
 _FOUND = {kind.value: kind for kind in (FindingKind.metadata_changed, FindingKind.tree_unfit)}

@@ -17,10 +17,10 @@ from worker.launches import Ended
 from worker.patience import surely
 from worker.runs import Run, told
 from worker.spaces import Space
-from workspace import commits
-from workspace.inspections import Inspection, InspectionAborted
-from workspace.links import LinkState
-from workspace.messages import message
+from workspace.inspection.inspections import Inspection, InspectionAborted
+from workspace.inspection.links import LinkState
+from workspace.results import commits
+from workspace.results.messages import message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

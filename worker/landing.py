@@ -14,11 +14,11 @@ from store import approvals, checks, findings, merges, plans, repositories, task
 from store.engine import Connection, Database
 from store.repositories import Repository
 from store.tasks import Task
-from workspace import merges as targets
-from workspace import repositories as runners
-from workspace.hosts import host_id
-from workspace.repositories import RunnerRepository
-from workspace.roots import Root
+from workspace.agents.hosts import host_id
+from workspace.disk.roots import Root
+from workspace.repository import merges as targets
+from workspace.repository import repositories as runners
+from workspace.repository.repositories import RunnerRepository
 
 # A push ends within PATIENCE or is ended, and is not begun in the lease's last PATIENCE: nobody reconciles one that
 # may still run.

@@ -14,8 +14,8 @@ from store.outputs import NewOutput
 from worker.patience import surely
 from worker.runs import Run
 from worker.spaces import Space
+from workspace.agents.processes import Exit, Held, Running
 from workspace.executors import Order
-from workspace.processes import Exit, Held, Running
 
 TIME_LIMIT: Final = timedelta(hours=1)
 _SIGNALLED: Final = 128

@@ -2,9 +2,9 @@
 
 from store import publications
 from store.engine import Database
-from workspace import repositories
-from workspace.publications import publish
-from workspace.roots import Root
+from workspace.disk.roots import Root
+from workspace.repository import repositories
+from workspace.repository.publications import publish
 
 
 def publish_refs(database: Database, root: Root, task: int) -> list[str]:

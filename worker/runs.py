@@ -18,9 +18,9 @@ from store.tasks import Task
 from worker.leases import Lease
 from worker.station import Station
 from workspace import executors
-from workspace import repositories as runners
 from workspace.executors import Executor
-from workspace.repositories import RunnerRepository
+from workspace.repository import repositories as runners
+from workspace.repository.repositories import RunnerRepository
 
 # Not the attempt's own failures: they use up no retry, and recovery takes the task from where its rows are.
 INFRASTRUCTURE = (LeaseLost, Unavailable, LostRace)

@@ -17,8 +17,8 @@ from worker.leases import Heartbeat
 from worker.settings import WorkSettings
 from worker.station import Station
 from worker.turns import drive
-from workspace.hosts import this_host
-from workspace.roots import Root
+from workspace.agents.hosts import this_host
+from workspace.disk.roots import Root
 
 RECOVER_EVERY = timedelta(seconds=15)
 

@@ -10,8 +10,8 @@ from statemachine.refusals import LostRace, Refusal
 from store import allocations
 from store.allocations import Allocation
 from worker.runs import Run, told
-from workspace import trash
 from workspace.executors import Place
+from workspace.places import trash
 
 SCRATCH = ("tmp", "spool", "attached")
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from store.engine import Database
 from worker.leases import Heartbeat
 from worker.settings import WorkSettings
-from workspace.commits import Identity
-from workspace.hosts import Host
-from workspace.roots import Root
+from workspace.agents.hosts import Host
+from workspace.disk.roots import Root
+from workspace.results.commits import Identity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

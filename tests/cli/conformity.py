@@ -1,4 +1,4 @@
-"""Whether a JSON document is exactly what its type in `cli.schemas` says: all its keys, no other, each of its type."""
+"""Whether a JSON document is what its type in `cli.pages.schemas` says: all its keys, no other, each of its type."""
 
 from collections.abc import Iterator
 from types import NoneType, UnionType

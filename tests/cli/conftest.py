@@ -43,7 +43,7 @@ from types import ModuleType
 import click
 from cli.commands import Entry
 from cli.main import main, program
-from cli.options import command
+from cli.frame.options import command
 
 {body}
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.configuration import load
-from cli.settings import FIELDS, Identity, Settings
+from cli.frame.configuration import load
+from cli.frame.settings import FIELDS, Identity, Settings
 from statemachine.refusals import Refusal
 
 NOTHING: dict[str, str | None] = {"database_url": None, "root": None, "actor": None}
@@ -269,7 +269,7 @@ def test_every_setting_is_listed_with_its_value_and_origin(monkeypatch: pytest.M
 
 
 def test_reading_settings_imports_no_validation_library() -> None:
-    code = "import sys; from cli.configuration import load; load({}); print(*sys.modules)"
+    code = "import sys; from cli.frame.configuration import load; load({}); print(*sys.modules)"
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 

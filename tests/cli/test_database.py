@@ -5,8 +5,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cli import database as commands
-from cli.databases import Place, psql
-from cli.report_schemas import DriftDocument, SchemaDocument
+from cli.acts.databases import Place, psql
+from cli.pages.report_schemas import DriftDocument, SchemaDocument
 from store.versions import known_versions
 from tests.cli.conformity import conforms
 from tests.cli.terminal import Terminal

@@ -15,19 +15,19 @@ from typing import Any
 
 import pytest
 
-from cli import scripted_agent
-from cli.demo_page import Page, broken, fold
-from cli.demo_play import Play, SurpriseError
-from cli.demo_schemas import DemoDocument
-from cli.demo_stage import raised
-from cli.demo_story import PLAN, PRICE, README
+from cli.demo import scripted_agent
+from cli.demo.page import Page, broken, fold
+from cli.demo.play import Play, SurpriseError
+from cli.demo.schemas import DemoDocument
+from cli.demo.stage import raised
+from cli.demo.story import PLAN, PRICE, README
+from cli.frame.screen import Screen
 from cli.main import main
-from cli.plan_file import read_plan
-from cli.show import Screen
+from cli.plan_files.reading import read_plan
 from store.locks import alone
 from tests.cli.conformity import conforms
 from tests.cli.terminal import REPOSITORY
-from workspace import proctree
+from workspace.agents import proctree
 
 WORDS = ["tasks", "gate", "approve", "1", "--accept", "1", "--accept", "2", "--reason", "a hook, and a link"]
 EXPECTED = [

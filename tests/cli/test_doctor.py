@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from cli.report_schemas import DoctorDocument
+from cli.pages.report_schemas import DoctorDocument
 from statemachine.allocations import AllocationState
 from store import allocations
 from store.engine import Database
@@ -11,7 +11,7 @@ from tests import factories
 from tests.cli.conformity import conforms
 from tests.cli.terminal import Done, Terminal
 from workspace import executors
-from workspace.hosts import host_id
+from workspace.agents.hosts import host_id
 
 
 @pytest.fixture

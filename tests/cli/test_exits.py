@@ -7,10 +7,10 @@ from uuid import UUID
 import click
 import pytest
 
-from cli.context import Context
-from cli.exits import MEANINGS, RESTS, Exit, failure_of, wants_json
+from cli.frame.context import Context
+from cli.frame.exits import MEANINGS, RESTS, Exit, failure_of, wants_json
+from cli.frame.options import command
 from cli.main import main
-from cli.options import command
 from statemachine.refusals import LeaseLost, LostRace, NotFound, Refusal, Unavailable
 from statemachine.tasks import CLOSED, MERGEABLE, WAITING, TaskState
 

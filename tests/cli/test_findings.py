@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.schemas import FindingDocument
+from cli.pages.schemas import FindingDocument
 from statemachine.attempts import StopReason
 from statemachine.findings import FindingKind
 from statemachine.gates import GateKind

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from cli.schemas import DecidedDocument
+from cli.pages.schemas import DecidedDocument
 from statemachine.gates import GateKind
 from statemachine.plans import Plan
 from statemachine.settlement import Outcome
@@ -15,9 +15,9 @@ from store.tasks import Task
 from tests import factories
 from tests.cli.conformity import conforms
 from tests.cli.terminal import Done, Terminal
-from workspace import refs
-from workspace.repositories import open_repository
-from workspace.roots import open_root
+from workspace.disk.roots import open_root
+from workspace.repository import refs
+from workspace.repository.repositories import open_repository
 
 
 @pytest.fixture

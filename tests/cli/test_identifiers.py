@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.context import Context
-from cli.identifiers import Id, Noun, Number, Prefix, full, parse, short
+from cli.frame.context import Context
+from cli.frame.identifiers import Id, Noun, Number, Prefix, full, parse, short
+from cli.frame.options import command
 from cli.main import main
-from cli.options import command
 
 Probe = Callable[[click.Command], None]
 

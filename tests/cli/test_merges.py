@@ -9,7 +9,7 @@ from store.engine import Database
 from store.tasks import Task
 from tests import factories
 from tests.cli.terminal import Terminal
-from workspace.roots import open_root
+from workspace.disk.roots import open_root
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ from pathlib import Path
 import click
 import pytest
 
-from cli.context import Context, Flags
-from cli.durations import DURATION
-from cli.exits import Exit
+from cli.frame.context import Context, Flags
+from cli.frame.durations import DURATION
+from cli.frame.exits import Exit
+from cli.frame.options import command
 from cli.main import main
-from cli.options import command
 
 Probe = Callable[[click.Command], None]
 

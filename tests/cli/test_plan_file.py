@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cli.plan_file import LARGEST, TEMPLATE, PlanFile, load_plan, read_plan
+from cli.plan_files.reading import LARGEST, TEMPLATE, PlanFile, load_plan, read_plan
 from statemachine.plans import Item, Operation, OperationKind, PlanInvalid, plan_to_document, validate
 from statemachine.refusals import NotFound, Refusal
 
@@ -473,7 +473,7 @@ json_values: st.SearchStrategy[Any] = st.recursive(
 @patiently
 @given(st.dictionaries(st.text(), json_values, min_size=1), st.sampled_from([None, 2]))
 def test_json_is_read_as_the_standard_library_reads_it(document: dict[str, Any], indent: int | None) -> None:
-    from cli.plan_json import outline_json  # noqa: PLC0415 - the strict reader alone
+    from cli.plan_files.from_json import outline_json  # noqa: PLC0415 - the strict reader alone
 
     outline = outline_json(json.dumps(document, indent=indent))
 

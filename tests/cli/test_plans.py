@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.plan_template import TEMPLATE
-from cli.report_schemas import PlanDocument
+from cli.pages.report_schemas import PlanDocument
+from cli.plan_files.template import TEMPLATE
 from tests import factories
 from tests.cli.conformity import conforms
 from tests.cli.terminal import Terminal

@@ -3,14 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from cli.report_schemas import RecoveryDocument
+from cli.pages.report_schemas import RecoveryDocument
 from store import tasks as rows
 from store.engine import Database
 from store.tasks import Task
 from tests import factories
 from tests.cli.conformity import conforms
 from tests.cli.terminal import Terminal
-from workspace.roots import open_root
+from workspace.disk.roots import open_root
 
 OVER = timedelta(seconds=-1)
 

@@ -4,7 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli import repositories
-from cli.schemas import RepositoryDocument
+from cli.pages.schemas import RepositoryDocument
 from tests import factories
 from tests.cli.conformity import conforms
 from tests.cli.terminal import Terminal

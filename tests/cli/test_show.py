@@ -11,9 +11,9 @@ from uuid import UUID
 
 import pytest
 
-from cli.documents import as_json, moment, plain
-from cli.progress import Progress
-from cli.show import Screen, cell, printable
+from cli.frame.documents import as_json, moment, plain
+from cli.frame.screen import Screen, cell, printable
+from cli.pages.progress import Progress
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 

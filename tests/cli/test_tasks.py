@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.schemas import LineDocument, SummaryDocument, TaskDocument
+from cli.pages.schemas import LineDocument, SummaryDocument, TaskDocument
 from statemachine.gates import GateKind
 from statemachine.plans import Plan
 from store import tasks as rows
@@ -14,7 +14,7 @@ from store.engine import Database
 from tests import factories
 from tests.cli.conformity import conforms
 from tests.cli.terminal import REPOSITORY, Terminal
-from workspace.roots import open_root
+from workspace.disk.roots import open_root
 
 HOSTILE = "red \x1b[31m\u202eright\x07\nnew line"
 

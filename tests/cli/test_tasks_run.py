@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.schemas import TaskDocument
+from cli.pages.schemas import TaskDocument
 from tests import factories
 from tests.cli.conformity import conforms
 from tests.cli.terminal import REPOSITORY, Done, Terminal

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.report_schemas import WorkDocument
+from cli.pages.report_schemas import WorkDocument
 from tests import factories
 from tests.cli.conformity import conforms
 from tests.cli.terminal import REPOSITORY, Terminal

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from workspace.prompts import Declared
-from workspace.prompts import prompt as write
+from workspace.agents.prompts import Declared
+from workspace.agents.prompts import prompt as write
 
 HOUSE = Path(__file__).parents[2]
 

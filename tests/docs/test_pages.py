@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from cli.commands import COMMANDS, Entry, Family
-from cli.exits import MEANINGS
-from cli.plan_file import TEMPLATE, read_plan
+from cli.frame.exits import MEANINGS
+from cli.frame.settings import FIELDS
+from cli.plan_files.reading import TEMPLATE, read_plan
 from cli.reference import PAGE, page_with, reference
-from cli.settings import FIELDS
 from statemachine.plans import Item, Plan, PlanInvalid
 
 HOUSE = Path(__file__).parents[2]
@@ -183,7 +183,7 @@ def test_a_file_that_a_page_shows_is_that_file() -> None:
 
 
 def test_the_example_of_a_configuration_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cli.configuration import load  # noqa: PLC0415 - beside its one use
+    from cli.frame.configuration import load  # noqa: PLC0415 - beside its one use
 
     (example,) = fences("docs/configuration.md", "toml")
     file = tmp_path / "config.toml"

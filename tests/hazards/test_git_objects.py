@@ -9,8 +9,9 @@ import pytest
 
 from statemachine.refusals import Refusal
 from tests import gits
-from workspace import exports, refs, repositories, sources
-from workspace.roots import open_root
+from workspace.disk.roots import open_root
+from workspace.repository import refs, repositories, sources
+from workspace.results import exports
 
 
 def loose(source: Path, identity: str) -> Path:

@@ -12,8 +12,9 @@ from _pytest.mark import ParameterSet
 
 from statemachine.refusals import Refusal
 from tests import gits
-from workspace import commits, exports, git, messages, refs, repositories, sources
-from workspace.commits import Identity
+from workspace.repository import git, refs, repositories, sources
+from workspace.results import commits, exports, messages
+from workspace.results.commits import Identity
 
 ATTEMPT = UUID("00000000-0000-4000-8000-000000000001")
 FILES: dict[str, str | bytes] = {

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.agents import Stage, ended, stage
-from workspace import proctree
-from workspace.processes import Exit
+from workspace.agents import proctree
+from workspace.agents.processes import Exit
 
 ESCAPES = {
     "in the background": """{child} & echo $! > "$SAY";""",

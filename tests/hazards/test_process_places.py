@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents import Stage, ended, stage
-from workspace.processes import Held
+from workspace.agents.processes import Held
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from datetime import timedelta
 
 import pytest
 
-from workspace import proctree
-from workspace.processes import Handle, alive, end_survivors, survivors
+from workspace.agents import proctree
+from workspace.agents.processes import Handle, alive, end_survivors, survivors
 
 UNHARMED = (b"", 0)
 AT_ONCE = timedelta(milliseconds=50)

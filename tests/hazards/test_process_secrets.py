@@ -7,7 +7,7 @@ import pytest
 
 from statemachine.refusals import Refusal
 from tests.agents import ended, stage
-from workspace.environments import environment
+from workspace.agents.environments import environment
 
 SECRETS = {
     "TASKS_DATABASE_URL": "postgresql://weighlock:hunter2@db/tasks",

@@ -9,9 +9,10 @@ import pytest
 
 from statemachine.refusals import Refusal
 from tests import gits, trees
-from workspace import gitdirs, materialise
-from workspace.allocations import prepare, release
-from workspace.roots import Root, open_root
+from workspace.disk.roots import Root, open_root
+from workspace.inspection import gitdirs
+from workspace.places import materialise
+from workspace.places.allocations import prepare, release
 
 ALLOCATION = UUID(int=7)
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests import gits, trees
 from tests.trees import Work
-from workspace.inspections import InspectionFailed, Limits, unchanged_since
-from workspace.packs import blob_id
+from workspace.inspection.inspections import InspectionFailed, Limits, unchanged_since
+from workspace.inspection.packs import blob_id
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from tests import trees
 from tests.trees import Work
-from workspace import manifests
+from workspace.inspection import manifests
 
 ODD = [
     b"n\nl",

@@ -7,7 +7,7 @@ import pytest
 from statemachine.refusals import Refusal
 from tests import gits, trees
 from tests.trees import Work
-from workspace.roots import open_root
+from workspace.disk.roots import open_root
 
 
 @pytest.fixture

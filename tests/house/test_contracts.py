@@ -28,6 +28,18 @@ LAYERS = [
     ("worker", "cli"),
     ("recovery", "cli"),
 ]
+FLOORS = [
+    ("workspace", "disk", "repository"),
+    ("workspace", "repository", "inspection"),
+    ("workspace", "inspection", "places"),
+    ("workspace", "places", "results"),
+    ("workspace", "results", "agents"),
+    ("workspace", "agents", "executors"),
+    ("cli", "frame", "pages"),
+    ("cli", "pages", "plan_files"),
+    ("cli", "pages", "acts"),
+    ("cli", "acts", "demo"),
+]
 LIBRARIES = [
     ("cli", "psycopg", "Only store talks to Postgres"),
     ("cli", "sqlalchemy", "Only store talks to Postgres"),
@@ -96,6 +108,20 @@ def test_a_package_that_imports_sideways_or_upwards_is_noticed(copy: Path, wrong
     assert "Layers" in broken(done.stdout)
     for package, forbidden in wrong:
         assert f"{package}.wrong_{forbidden} -> {forbidden}" in done.stdout
+
+
+@pytest.mark.parametrize("package", ["workspace", "cli"])
+def test_a_folder_that_imports_sideways_or_upwards_is_noticed(copy: Path, package: str) -> None:
+    wrong = [(folder, forbidden) for where, folder, forbidden in FLOORS if where == package]
+    for folder, forbidden in wrong:
+        (copy / package / folder / f"wrong_{forbidden}.py").write_text(f"import {package}.{forbidden}\n")
+
+    done = lint(copy)
+
+    assert done.returncode != 0
+    assert f"Floors of {package}" in broken(done.stdout)
+    for folder, forbidden in wrong:
+        assert f"{package}.{folder}.wrong_{forbidden} -> {package}.{forbidden}" in done.stdout
 
 
 @pytest.mark.parametrize("contract", sorted({contract for *_, contract in LIBRARIES}))

@@ -30,9 +30,10 @@ from tests.factories import HOST, a_worker
 from tests.factories import git as run_git
 from tests.store.scenes import aged, asked
 from tests.workshop import PATIENCE, Workshop
-from workspace import git, proctree
-from workspace.hosts import host_id
-from workspace.survivors import Handle
+from workspace.agents import proctree
+from workspace.agents.hosts import host_id
+from workspace.agents.survivors import Handle
+from workspace.repository import git
 
 _OVER: Final = timedelta(seconds=-1)
 HOLD: Final = "ring(); hold()\n"

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from cli.report_schemas import RecoveryDocument
+from cli.pages.report_schemas import RecoveryDocument
 from tests.cli.conformity import conforms
 from tests.cli.terminal import Terminal
 from tests.factories import a_fetched_repository, a_running_task, a_task, an_attempt, git

@@ -26,7 +26,7 @@ from tests.recovery.scenes import (
 )
 from tests.store.scenes import aged, stop
 from tests.workshop import Workshop
-from workspace.refs import attempt_ref, task_ref
+from workspace.repository.refs import attempt_ref, task_ref
 
 
 def lines(report: Report) -> tuple[object, ...]:

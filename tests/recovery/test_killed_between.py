@@ -34,7 +34,7 @@ from tests.recovery.scenes import (
 )
 from tests.store.scenes import asked
 from tests.workshop import ROOT, Workshop, edit, item
-from workspace.commits import Identity
+from workspace.results.commits import Identity
 
 APPEND = "open({'P1': 'a.txt', 'P2': 'src/x.py'}[item], 'a').write(f'# {item}\\n')\n"
 TWO = (item("P1", edit("a.txt")), item("P2", edit("src/x.py")))

@@ -9,8 +9,8 @@ from store.tasks import Task
 from tests.factories import a_registered_repository, git
 from tests.recovery.scenes import everything, said, unsaid
 from tests.workshop import Workshop
-from workspace import refs
-from workspace.refs import attempt_ref, base_ref, task_ref
+from workspace.repository import refs
+from workspace.repository.refs import attempt_ref, base_ref, task_ref
 
 WRITE = "open('a.txt', 'a').write('x\\n')\n"
 NOBODY = "12345678-1234-4234-8234-123456789abc"

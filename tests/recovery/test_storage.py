@@ -11,7 +11,7 @@ from tests.factories import a_running_task, a_task_at_gate, a_worker, an_attempt
 from tests.recovery.scenes import a_dead_worker, everything, launched, ready, reserved, said, workspaces
 from tests.store.scenes import aged, cancel
 from tests.workshop import Workshop
-from workspace.hosts import host_id, this_host
+from workspace.agents.hosts import host_id, this_host
 
 
 def settled(workshop: Workshop, task: Task, **report: object) -> Task:

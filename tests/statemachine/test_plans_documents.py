@@ -22,7 +22,7 @@ from statemachine.plans import (
     read_document,
     writing_problems,
 )
-from statemachine.scopes import spell
+from statemachine.plans.scopes import spell
 
 # How fast a machine is proves nothing.
 patiently = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from statemachine.paths import fold, is_canonical, is_git_spelling, is_inside, is_sensitive, names_git, names_gitmodules
-from workspace.names import spells_git
+from workspace.disk.names import spells_git
 
 # How fast a machine is proves nothing.
 patiently = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

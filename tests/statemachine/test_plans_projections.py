@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from statemachine.plans import Item, Operation, OperationKind, Plan, PlanInvalid, ProjectedTree, validate
-from statemachine.projections import project
+from statemachine.plans.projections import project
 from statemachine.refusals import Refusal
 
 # How fast a machine is proves nothing.

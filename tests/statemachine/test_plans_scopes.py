@@ -14,7 +14,7 @@ from statemachine.plans import (
     exact_paths,
     permits,
 )
-from statemachine.scopes import glob_problem, spell
+from statemachine.plans.scopes import glob_problem, spell
 
 # How fast a machine is proves nothing.
 patiently = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

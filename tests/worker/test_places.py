@@ -13,8 +13,9 @@ from statemachine.tasks import TaskState
 from store import interventions
 from tests.workshop import SETTINGS, Workshop, edit, item
 from worker import additions, service
-from workspace import allocations, links
-from workspace.roots import Root, open_root
+from workspace.disk.roots import Root, open_root
+from workspace.inspection import links
+from workspace.places import allocations
 
 WRITE = "open('a.txt', 'a').write('x')\n"
 
@@ -33,7 +34,7 @@ def test_the_row_of_a_workspace_is_there_before_its_first_file(
         return prepare(root, task=task, epoch=epoch, allocation=allocation)
 
     added = task
-    monkeypatch.setattr("workspace.allocations.prepare", watching)
+    monkeypatch.setattr("workspace.places.allocations.prepare", watching)
     workshop.work(task)
 
     assert seen == [("reserved", False)]
@@ -106,7 +107,7 @@ def test_a_stop_that_comes_while_links_are_read_launches_nothing(
             interventions.stop(db, task.id, actor="rev")
         return before(*given, **more)
 
-    monkeypatch.setattr("workspace.links.before", stopping)
+    monkeypatch.setattr("workspace.inspection.links.before", stopping)
     rested = workshop.work(task)
 
     attempt = workshop.attempts(task)[0]

@@ -10,12 +10,12 @@ import pytest
 from statemachine.refusals import Refusal
 from tests import gits
 from tests.agents import MINUTE, ended
-from workspace import proctree
-from workspace.commits import Identity
-from workspace.environments import environment
+from workspace.agents import proctree
+from workspace.agents.environments import environment
+from workspace.agents.processes import Exit
+from workspace.disk.roots import open_root
 from workspace.executors import Executor, Order, Place, find
-from workspace.processes import Exit
-from workspace.roots import open_root
+from workspace.results.commits import Identity
 
 FILES: dict[str, str | bytes] = {"a.txt": "one\n", "src/x.py": "print(1)\n"}
 

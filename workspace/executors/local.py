@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from workspace import allocations, exports, gitdirs, inspections, links, processes
+from workspace.agents import processes
 from workspace.executors.protocol import NO_LINKS, Attachment, Made
-from workspace.materialise import materialise
+from workspace.inspection import gitdirs, inspections, links
+from workspace.places import allocations
+from workspace.places.materialise import materialise
+from workspace.results import exports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -15,13 +18,13 @@ if TYPE_CHECKING:
     from pathlib import Path
     from uuid import UUID
 
-    from workspace.allocations import Released
-    from workspace.commits import Identity
+    from workspace.agents.processes import Exit, Handle, Held, Leftover, Running, Survivor
     from workspace.executors.protocol import Order, Place
-    from workspace.exports import Partial
-    from workspace.inspections import Inspection
-    from workspace.links import LinkState
-    from workspace.processes import Exit, Handle, Held, Leftover, Running, Survivor
+    from workspace.inspection.inspections import Inspection
+    from workspace.inspection.links import LinkState
+    from workspace.places.allocations import Released
+    from workspace.results.commits import Identity
+    from workspace.results.exports import Partial
 
 _UNPROTECTED: Final = (
     "executor local protects nothing but the result: the agent runs as your own user and can reach the network, "

@@ -6,21 +6,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from workspace.allocations import folder_name
-from workspace.links import LinkState
+from workspace.inspection.links import LinkState
+from workspace.places.allocations import folder_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import datetime, timedelta
     from uuid import UUID
 
-    from workspace.allocations import Admission, Released
-    from workspace.commits import Identity
-    from workspace.exports import Partial
-    from workspace.inspections import Inspection
-    from workspace.processes import Exit, Handle, Held, Leftover, Running, Survivor
-    from workspace.repositories import RunnerRepository
-    from workspace.roots import Root
+    from workspace.agents.processes import Exit, Handle, Held, Leftover, Running, Survivor
+    from workspace.disk.roots import Root
+    from workspace.inspection.inspections import Inspection
+    from workspace.places.allocations import Admission, Released
+    from workspace.repository.repositories import RunnerRepository
+    from workspace.results.commits import Identity
+    from workspace.results.exports import Partial
 
 NO_LINKS = LinkState({"version": 1, "links": {}})
 

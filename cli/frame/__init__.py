@@ -1,0 +1,1 @@
+"""What every command stands in: configuration, context, options, exits."""

@@ -1,0 +1,1 @@
+"""The agent's process: its environment, its prompt, its launch, its output, its end."""

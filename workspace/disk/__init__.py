@@ -1,0 +1,1 @@
+"""Names, descriptors and flushes: how this package touches a disk."""

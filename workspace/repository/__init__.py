@@ -1,0 +1,1 @@
+"""Git, called with nothing of anybody's configuration, and the runner repositories it keeps."""

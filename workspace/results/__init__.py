@@ -1,0 +1,1 @@
+"""What is made of judged bytes: commits, diffs, exports."""
