@@ -81,12 +81,14 @@ def _document(item: "Item", tree: Mapping[str, str]) -> "PlanItemDocument":
 
 
 def _touches(item: "Item", tree: Mapping[str, str]) -> list[str]:
+    from statemachine.texts import counted
+
     lines = []
     for each in item.operations:
         origin = f" from {_quoted(each.renamed_from)}" if each.renamed_from else ""
         link = ", may be a symlink" if each.link else ""
         found = _covered(each, tree)
-        pattern = f": {len(found)} file(s) of the tree" if found is not None else ""
+        pattern = f": {counted(len(found), 'file')} of the tree" if found is not None else ""
         lines.append(f"      {each.kind} {_quoted(each.path)}{origin}{link}{pattern}")
     return lines
 

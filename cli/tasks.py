@@ -69,12 +69,11 @@ def log(context: Context, *, task: Number) -> None:
         context.screen.document([nouns.line(each) for each in lines])
         return
     context.screen.table(
-        ("when", "what", "from", "to", "by", "attempt", "why"),
+        ("when", "what", "then", "by", "attempt", "why"),
         (
             (
                 when(each.at),
                 each.event,
-                each.source,
                 each.dest,
                 one_line(each.actor),
                 short(Noun.attempt, each.attempt_id) if each.attempt_id else "",

@@ -2,6 +2,7 @@
 
 # ruff: noqa: PLC0415 - as in cli.tasks
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -10,6 +11,7 @@ from cli.frame.context import Context
 from cli.frame.options import command
 from cli.frame.settings import MOST_SLOTS
 from statemachine.attempts import AttemptKind
+from statemachine.refusals import Refusal
 
 if TYPE_CHECKING:
     from cli.pages.report_schemas import WorkDocument
@@ -63,4 +65,16 @@ def work(
     }
     context.screen.document(told)
     context.screen.say("the worker has ended")
-    context.screen.next_step("tasks list")
+    context.screen.next_step(*_next(context))
+
+
+def _next(context: Context) -> tuple[str, ...]:
+    """Name first what waits for a person; without the database, which may be why the worker ended, only the board."""
+    from store import gates
+
+    if context.flags.json or context.flags.quiet:
+        return ()
+    with suppress(Refusal), context.database.connection() as db:
+        if gates.listing(db, limit=1):
+            return ("tasks gate list", "tasks list")
+    return ("tasks list",)

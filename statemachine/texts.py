@@ -49,6 +49,11 @@ def one_line(text: str, limit: int = 120) -> str:
     return _fit("", [_escaped(letter) for letter in words[: limit + 1]], "", limit)
 
 
+def counted(number: int, noun: str) -> str:
+    """Write a number with its noun, in the plural where there is not one: `1 path`, `2 paths`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def listing(values: Iterable[object], shown: int = 5) -> str:
     """Name the first few of many, numbers as they are and texts quoted, and count the rest."""
     every = list(values)

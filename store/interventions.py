@@ -12,7 +12,7 @@ from statemachine.pauses import PauseState
 from statemachine.plans import Plan
 from statemachine.refusals import Refusal
 from statemachine.tasks import TaskEvent, TaskState
-from statemachine.texts import one_line
+from statemachine.texts import counted, one_line
 from store import approvals, claims, findings, gates, ledger, pauses, plans, tasks
 from store.engine import Connection
 from store.gates import Gate
@@ -96,7 +96,7 @@ def requeue(db: Connection, task: Task, word: Word) -> Task:
 
 def resume_pause(db: Connection, task: Task, pause: Pause, *, actor: str, reason: str) -> Task:
     """Put a task whose other questions are answered back at its scope gate."""
-    why = f"{len(pause.out_of_scope)} path(s) outside the declared files of {pause.item_id} wait to be decided"
+    why = f"outside the declared files of {pause.item_id}, to be decided: {counted(len(pause.out_of_scope), 'path')}"
     return tasks.move(db, task, TaskEvent.resume_pause, actor=actor, reason=reason, question=Question(reason=why))
 
 

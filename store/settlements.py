@@ -21,7 +21,7 @@ from statemachine.settlement import (
     uses_retry,
 )
 from statemachine.tasks import TaskEvent, TaskState
-from statemachine.texts import clean
+from statemachine.texts import clean, counted
 from store import pauses
 from store.attempts import Attempt, Launched
 from store.engine import Connection
@@ -286,7 +286,7 @@ def _why(report: Report, findings: tuple[NewFinding, ...], ended: str, event: Ta
         case TaskEvent.raise_finding:
             return "; ".join(finding.summary for finding in findings) or "a finding is owed"
         case TaskEvent.pause:
-            return f"{len(report.out_of_scope)} path(s) outside the declared files were changed"
+            return f"{counted(len(report.out_of_scope), 'path')} outside the declared files changed"
         case TaskEvent.hit_limit:
             return "the budget is spent"
         case TaskEvent.halt:

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 from statemachine.plans import Plan, ProjectedTree, validate
 from statemachine.refusals import NotFound, Refusal
-from statemachine.texts import quote
+from statemachine.texts import counted, quote
 from store import repositories, tasks
 from store.engine import Connection, Database
 from store.repositories import Repository
@@ -160,7 +160,7 @@ def _refuse_conversions(runner: RunnerRepository, source: Source) -> None:
         shown = ", ".join(f"{each.path} ({each.attribute}={each.value})" for each in found[:_SHOWN])
         raise Refusal(
             "attributes_convert",
-            f"{len(found)} path(s) of {source.path} have attributes that change bytes on checkout: {shown!a}",
+            f"{counted(len(found), 'path')} of {source.path}, whose attributes change bytes on checkout: {shown!a}",
             hint="--raw-attributes: agents see and commit the raw bytes, LFS pointers stay pointers",
             paths=[each.path for each in found[:_SHOWN]],
         )

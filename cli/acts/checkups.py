@@ -9,7 +9,7 @@ from typing import Final
 from cli.frame.context import Context
 from statemachine.allocations import AllocationState
 from statemachine.refusals import Refusal
-from statemachine.texts import listing, quote
+from statemachine.texts import counted, listing, quote
 from store import allocations
 from store.versions import known_versions
 from workspace import executors
@@ -111,11 +111,11 @@ def _leftovers(context: Context) -> Iterator[Checkup]:
             if each.state in {AllocationState.quarantined, AllocationState.failed, AllocationState.retired}
         ]
     if held:
-        found = f"{len(held)} workspace(s) that no attempt holds"
+        found = f"{counted(len(held), 'workspace')} that no attempt holds"
         yield Checkup(name="leftovers", verdict=Verdict.warn, found=found, advice="tasks recover")
     if kept:
         paths = listing([each.path for each in kept if each.path])
-        found = f"{len(kept)} workspace(s) kept for a person to look at: {paths}"
+        found = f"{counted(len(kept), 'workspace')} kept for a person to look at: {paths}"
         advice = "look at them; no task uses them any more"
         yield Checkup(name="leftovers", verdict=Verdict.warn, found=found, advice=advice)
     if not (held or kept):

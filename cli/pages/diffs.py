@@ -1,12 +1,14 @@
 """A diff on a terminal: coloured by us, and nothing in it but letters. What an agent wrote moves no cursor."""
 
 import os
+import re
 from collections.abc import Iterator
 from typing import Final
 
 from cli.frame import streams
 from cli.frame.screen import Screen, printable
 
+_INDEX: Final = re.compile(rb"([0-9a-f]{12})[0-9a-f]+\.\.([0-9a-f]{12})[0-9a-f]+")
 _PLAIN: Final = "\x1b[0m"
 _COLOURS: Final = (
     (("diff --git ", "--- ", "+++ "), "\x1b[1m"),
@@ -30,7 +32,7 @@ def readable(diff: bytes, *, coloured: bool) -> Iterator[str]:
     if not diff:
         return
     for line in diff.removesuffix(b"\n").split(b"\n"):
-        text = printable(line.decode("utf-8", "backslashreplace"))
+        text = printable(_shortened(line).decode("utf-8", "backslashreplace"))
         colour = _colour(text) if coloured else ""
         yield f"{colour}{text}{_PLAIN}" if colour else text
 
@@ -43,6 +45,11 @@ def as_text(data: bytes) -> str:
 def wants_colour() -> bool:
     """Tell whether a terminal wants colour."""
     return streams.on_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _shortened(line: bytes) -> bytes:
+    """Cut the ids of an index line to what a person can compare; every other line begins otherwise."""
+    return _INDEX.sub(rb"\1..\2", line) if line.startswith(b"index ") else line
 
 
 def _colour(text: str) -> str:

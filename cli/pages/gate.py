@@ -1,5 +1,6 @@
 """The page a reviewer decides by: why the gate opened, what was seen, the diff, and what each answer does."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -89,37 +90,36 @@ def tell(screen: Screen, page: Page) -> None:
     gate, view = page.gate, page.view
     screen.text(f"gate {short(Noun.gate, gate.id)} ({gate.kind}) of task {gate.task_id} is {gate.state}")
     screen.text(*_decision(gate), *portrait(view, with_owed=False))
-    screen.text(*_details(page))
+    for section in _details(page, whole=screen.verbose):
+        screen.text("", *section)
     for title, diff in (("what was committed", page.diff), ("what was not committed", page.partial)):
         if diff:
-            screen.text(f"{title}:")
+            screen.text("", f"{title}:")
             streams.write("".join(f"{line}\n" for line in readable(diff, coloured=wants_colour())))
     screen.text(*(f"note: {note}" for note in page.notes))
     if page.open:
-        screen.text(*_choices("approving", approvals(view)), *_choices("rejecting", rejections(view)))
+        screen.text("", *_choices("approving", approvals(view)), *_choices("rejecting", rejections(view)))
     else:
         screen.next_step(*next_steps(view))
 
 
-def _details(page: Page) -> list[str]:
-    lines = []
+def _details(page: Page, *, whole: bool) -> Iterator[list[str]]:
+    """Give what bears on the decision, a section each; evidence in full only where it was asked for."""
     for finding in page.view.findings:
-        lines += [f"finding {finding.id} ({finding.kind}): {one_line(finding.summary, 4_000)}"]
-        lines += evidence(finding.evidence)
+        more = evidence(finding.evidence) if whole else [f"  its evidence: tasks finding show {finding.id}"]
+        yield [f"finding {finding.id} ({finding.kind}): {one_line(finding.summary, 4_000)}", *more]
     if page.view.pause and page.gate.kind is GateKind.scope:
-        lines += [
-            "outside the declared files:",
-            *(f"  {row[1]} {row[2]}" for row in owed(page.view) if row[0] == "scope"),
-        ]
+        outside = [f"  {row[1]} {row[2]}" for row in owed(page.view) if row[0] == "scope"]
+        yield ["outside the declared files:", *outside]
     for result in page.checks:
-        lines += [f"check {quote(result.command)} {'passed' if result.passed else f'failed (exit {result.exit_code})'}"]
-        lines += [] if result.passed else _tail(result.tail)
+        told = "passed" if result.passed else f"failed (exit {result.exit_code})"
+        yield [f"check {quote(result.command)} {told}", *([] if result.passed else _tail(result.tail))]
     if page.view.attempts and (found := page.view.attempts[-1].evidence):
-        lines += ["the last attempt:", *evidence(found)]
+        yield ["the last attempt:", *evidence(found)]
     if page.gate.kind in {GateKind.failure, GateKind.limit, GateKind.finding}:
-        for each in page.outputs:
-            lines += ["the agent said last:", *_tail(each.tail)] if each.kind == "log" and each.tail else []
-    return lines
+        yield from (
+            ["the agent said last:", *_tail(each.tail)] for each in page.outputs if each.kind == "log" and each.tail
+        )
 
 
 def _decision(gate: Gate) -> list[str]:

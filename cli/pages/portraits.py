@@ -7,6 +7,7 @@ from cli.frame.identifiers import Noun, short
 from cli.frame.screen import cell, when
 from cli.pages.nouns import why
 from cli.pages.views import View
+from statemachine.allocations import AllocationState
 from statemachine.durations import show_duration
 from statemachine.gates import GateKind
 from statemachine.tasks import TaskState
@@ -28,19 +29,20 @@ _STANDS: Final[dict[TaskState, str]] = {
     S.needs_amendment: "touched files outside its declared scope and waits for you",
     S.needs_approval: "asks for your approval before it goes on",
     S.possibly_fixed: "waits for you: its base may hold the change already",
-    S.approved: "is approved and can be merged",
+    S.approved: "can be merged",
     S.merge_blocked: "is approved, but its last merge was not applied",
-    S.merging: "is being merged",
-    S.merged: "is merged",
-    S.cancelled: "is cancelled",
 }
+
+_HELD: Final = dict.fromkeys((AllocationState.reserved, AllocationState.ready), "workspace")
+"""How a workspace is called while a task has it; afterwards by what became of it."""
 
 
 def stands(view: View) -> str:
     """Say in one sentence where a task is and what it waits for."""
     gate = f" ({view.gate.kind}: {one_line(view.gate.reason, 300)})" if view.gate else ""
     stop = "; it was asked to stop" if view.task.stop_reason and view.task.state is S.running else ""
-    return f"task {view.task.id} is {view.task.state}: it {_STANDS[view.task.state]}{gate}{stop}"
+    told = f": it {_STANDS[view.task.state]}" if view.task.state in _STANDS else ""
+    return f"task {view.task.id} is {view.task.state}{told}{gate}{stop}"
 
 
 def progress(view: View) -> list[str]:
@@ -90,7 +92,7 @@ def _facts(view: View) -> list[tuple[str, str]]:
     task = view.task
     budget = f"{show_duration(task.budget)}, {show_duration(task.spent)} spent" if task.budget else ""
     kept = view.allocation
-    workspace = f"{short(Noun.allocation, kept.id)} {kept.state} {quote(kept.path or '')}" if kept else ""
+    workspace = f"{short(Noun.allocation, kept.id)} {quote(kept.path or '')}" if kept else ""
     every = [
         ("gate", f"{short(Noun.gate, view.gate.id)}, open since {when(view.gate.opened_at)}" if view.gate else ""),
         ("repository", quote(view.repository.name)),
@@ -99,7 +101,7 @@ def _facts(view: View) -> list[tuple[str, str]]:
         ("target", f"{quote(task.target)} of {quote(view.repository.target)}"),
         ("executor", task.executor),
         ("budget", budget),
-        ("workspace", workspace),
+        (_HELD.get(kept.state, kept.state.value) if kept else "", workspace),
         ("added", f"{when(task.added_at)} by {quote(task.author)}"),
         ("version", str(task.version)),
     ]

@@ -118,9 +118,10 @@ def test_the_page_shows_findings_with_their_evidence_quoted(database: Database, 
     finding = factories.a_finding(f"P1 made {evil}", evidence={"paths": [evil]})
     task = factories.a_task_at_gate(database, GateKind.finding, findings=(finding,))
 
-    page = tasks("gate", "show", task.id)
-    screen = tasks.on_a_screen("gate", "show", task.id)
+    page = tasks("gate", "show", task.id, "--verbose")
+    screen = tasks.on_a_screen("gate", "show", task.id, "--verbose")
 
+    assert "its evidence: tasks finding show 1" in tasks("gate", "show", task.id).out
     assert '"link\\u001b[2J\\u202e\\nname"' in page.out
     for text in (page.out, screen):
         assert "\x1b[2J" not in text

@@ -106,7 +106,7 @@ def test_a_merge_the_target_refuses_is_blocked_and_said_so(database: Database, t
     assert blocked.json["state"] == "merge_blocked"
     assert blocked.error["code"]
     assert f"next: tasks merge {task.id}\n" in told.out
-    assert (again.code, again.out.splitlines()[1]) == (0, f"task {task.id} is merged: it is merged")
+    assert (again.code, again.out.splitlines()[1]) == (0, f"task {task.id} is merged")
     assert factories.git(target, "rev-parse", "main") == task.head
 
 

@@ -54,7 +54,7 @@ def test_check_shows_the_projected_tree_and_what_each_item_may_touch(tasks: Term
     assert [each["path"] for each in document["tree"]] == ["docs.md", "src/upload.py", "tests/test_upload.py"]
     assert document["items"][1]["files"][0]["covers"] == ["src/upload.py"]
     assert '      add "tests/test_upload.py"\n' in told.out
-    assert '      edit "src/": 1 file(s) of the tree\n' in told.out
+    assert '      edit "src/": 1 file of the tree\n' in told.out
     assert '      rename "docs.md" from "README.md"\n' in told.out
     assert f"next: tasks run {file} --repo {source} --agent 'COMMAND'\n" in told.out
 
