@@ -25,6 +25,8 @@ EFFECTS: Final[dict[TaskEvent, str]] = {
     E.approve: "this head may be merged into its target; nothing is merged yet",
     E.cancel: "the task is closed without a result; findings stay in its history",
 }
+_NAMED: Final = 5
+"""Findings written out one by one in a command."""
 _LOOK: Final = ("tasks gate show {task}",)
 _BY_STATE: Final[dict[TaskState, tuple[str, ...]]] = {
     S.queued: ("tasks work --once", "tasks cancel {task}"),
@@ -86,7 +88,7 @@ def next_steps(view: View) -> list[str]:
 
 def _after_findings(view: View) -> list[Choice]:
     """List the answers at a finding gate: what was right first, what was harmless then."""
-    dismissed = ("--dismiss-all", "--reason TEXT") if view.findings else ()
+    dismissed = (*_dismissing(view, view.findings), "--reason TEXT") if view.findings else ()
     committed = [finding for finding in view.findings if finding.attempt_id in _done(view)]
     choices = [_accepted(view, committed)] if view.findings else []
     if view.pause:
@@ -102,13 +104,20 @@ def _accepted(view: View, committed: list[Finding]) -> Choice:
     """Say what follows if every finding was right."""
     accepted = [f"--accept {finding.id}" for finding in view.findings]
     if committed:
-        rest = ["--dismiss-all"] if len(committed) < len(view.findings) else []
+        rest = _dismissing(view, [finding for finding in view.findings if finding not in committed])
         unsafe = [f"--accept {finding.id}" for finding in committed]
         return _approving(view, E.discard_item, *unsafe, *rest, "--reason TEXT")
     if any(finding.attempt_id is None for finding in view.findings):
         return _approving(view, E.request_changes, *accepted, "--reason TEXT", "--then changes", "--guidance TEXT")
     effect = f"it was unsafe and nothing of it is kept: {EFFECTS[E.retry]}"
     return _approving(view, E.retry, *accepted, "--reason TEXT", effect=effect)
+
+
+def _dismissing(view: View, findings: list[Finding]) -> list[str]:
+    """Name what is dismissed, or the version at which it was all there was: what joins later was not looked at."""
+    if len(findings) > _NAMED:
+        return ["--dismiss-all", f"--if-version {view.task.version}"]
+    return [f"--dismiss {finding.id}" for finding in findings]
 
 
 def _harmless(view: View, *options: str) -> Choice:

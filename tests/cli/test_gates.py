@@ -106,10 +106,22 @@ def test_the_page_of_a_finding_gate_offers_every_answer_that_is_possible(databas
 
     assert [each["event"] for each in of_finished] == ["request_changes", "retry", "accept_result", "request_changes"]
     assert [each["event"] for each in of_begun] == ["retry", "retry", "request_changes"]
-    assert of_begun[1]["command"] == f"tasks gate approve {begun.id} --dismiss-all --reason TEXT --permit"
+    assert of_begun[1]["command"] == f"tasks gate approve {begun.id} --dismiss 2 --reason TEXT --permit"
     for each in (*of_finished, *of_begun):
         command = each["command"].replace("TEXT", "text").split()[1:]
         assert tasks(*command, "--if-version", "1", "--json").error["code"] == "stale_view"
+
+
+def test_an_answer_about_many_findings_counts_for_those_that_were_shown(database: Database, tasks: Terminal) -> None:
+    many = tuple(factories.a_finding(f"P1 made {number}", paths=[f"link{number}"]) for number in range(6))
+    task = factories.a_task_at_gate(database, GateKind.finding, findings=many)
+    command = tasks("gate", "show", task.id, "--json").json["approve"][1]["command"].replace("TEXT", "seen").split()[1:]
+    tasks("finding", "add", task.id, "--summary", "one more")
+
+    refused = tasks(*command, "--json")
+
+    assert refused.error["code"] == "stale_view"
+    assert len(tasks("finding", "list", "--json").json) == len(many) + 1
 
 
 @pytest.mark.case("C03")

@@ -1,2 +1,0 @@
--- One worker.
-SELECT * FROM worker WHERE id = %(worker)s
