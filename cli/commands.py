@@ -64,6 +64,19 @@ COMMANDS: Final[tuple[Entry | Family, ...]] = (
             Entry("dismiss", "cli.findings:dismiss", "Decide that a finding is harmless."),
         ),
     ),
+    Family(
+        "attempt",
+        "Look into one run of an agent.",
+        (Entry("log", "cli.attempts:log", "Show what an agent printed."),),
+    ),
+    Family(
+        "output",
+        "Take up what an attempt left unfinished.",
+        (
+            Entry("show", "cli.outputs:show", "Show what an attempt made that was not committed."),
+            Entry("apply", "cli.outputs:apply", "Apply it to a folder of your own."),
+        ),
+    ),
     Entry("merge", "cli.merges:merge", "Bring an approved result to its target."),
     Family(
         "repo",

@@ -35,6 +35,16 @@ def gate_named(db: Connection, found: Number | Prefix) -> Gate:
     return gate
 
 
+def attempt_at(db: Connection, found: Number | Prefix) -> Attempt:
+    """Find an attempt by its own name, or the latest one of a task."""
+    if isinstance(found, Prefix):
+        return attempts.get_attempt(db, uuid_of(db, found))
+    every = attempts.listing(db, tasks.get(db, found.value).id)
+    if not every:
+        raise NotFound("attempt_not_found", f"task {found.value} has no attempt yet", hint=f"tasks show {found.value}")
+    return every[-1]
+
+
 def attempt_named(db: Connection, found: Prefix, *, task: int) -> Attempt:
     """Find an attempt of this task."""
     attempt = attempts.get_attempt(db, uuid_of(db, found))

@@ -25,6 +25,7 @@ from store.checks import Result
 from store.engine import Connection
 from store.gates import Gate
 from store.outputs import Output
+from workspace.disk.files import read_plainly
 
 LIMIT: Final = 256 << 10
 """Bytes of a diff on a page; `tasks diff` shows more."""
@@ -170,8 +171,7 @@ def _diff(context: Context, view: View, base: str, head: str, notes: list[str]) 
 def _saved(output: Output, notes: list[str]) -> bytes:
     """Read the partial output a worker saved, where this is the host that has it."""
     try:
-        with Path(output.path).open("rb") as file:
-            text = file.read(LIMIT + 1)
+        text = read_plainly(Path(output.path), LIMIT + 1)
     except OSError:
         notes.append(f"what was not committed is in {quote(output.path)} on host {quote(output.host)}")
         return b""

@@ -115,6 +115,35 @@ class DoctorDocument(TypedDict):
     checks: list[CheckupDocument]
 
 
+class AttemptLogDocument(TypedDict):
+    """What an agent printed, as far as it was kept; `size` counts what it printed, null while it runs."""
+
+    attempt: str
+    task: int
+    state: str
+    path: str
+    size: int | None
+    truncated: bool
+    text: str
+
+
+class OutputDocument(TypedDict):
+    """What an attempt left uncommitted, against the commit it began with."""
+
+    attempt: str
+    task: int
+    base: str
+    path: str | None
+    diff: str
+
+
+class AppliedDocument(TypedDict):
+    """Where what an attempt left was applied."""
+
+    attempt: str
+    folder: str
+
+
 class SchemaDocument(TypedDict):
     """The schema of the database, now and before, and the one this version knows."""
 

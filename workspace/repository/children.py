@@ -60,13 +60,19 @@ def opened(stdin: Input) -> Iterator[IO[bytes]]:
 
 
 def spawn(
-    command: Sequence[str], *, env: Mapping[str, str], stdin: IO[bytes], stderr: IO[bytes] | int, umask: int
+    command: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    stdin: IO[bytes],
+    stderr: IO[bytes] | int,
+    umask: int,
+    folder: Path | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start a child in a session of its own: no terminal to ask on, one group to end."""
     return subprocess.Popen(
         command,
         env=env,
-        cwd="/",
+        cwd=folder or "/",
         stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=stderr,

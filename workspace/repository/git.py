@@ -24,9 +24,9 @@ OUTPUT: Final = 256 << 20
 OLDEST: Final = (2, 30)
 
 _BUILTINS: Final = """
-    cat-file check-attr check-ignore commit-tree config diff-files diff-index diff-tree for-each-ref format-patch fsck
-    hash-object index-pack init ls-files ls-tree merge-base pack-objects push read-tree rev-list rev-parse symbolic-ref
-    update-index update-ref verify-pack version worktree write-tree
+    apply cat-file check-attr check-ignore commit-tree config diff-files diff-index diff-tree for-each-ref
+    format-patch fsck hash-object index-pack init ls-files ls-tree merge-base pack-objects push read-tree rev-list
+    rev-parse symbolic-ref update-index update-ref verify-pack version worktree write-tree
 """
 BUILTINS: Final = frozenset(_BUILTINS.split())
 
@@ -49,7 +49,8 @@ class Call:
     """Describe one run of git; it starts nothing.
 
     `durable` asks git to flush what it writes. `cut` takes output past `limit` for cut, not for a failure.
-    `theirs` reads a person's repository as it is to them; `umask` is what git and its children write with.
+    `theirs` reads a person's repository as it is to them; `umask` is what git and its children write with; `folder` is
+    the person's own work tree that they asked to have changed.
     """
 
     arguments: tuple[str, ...]
@@ -63,6 +64,7 @@ class Call:
     limit: int = OUTPUT
     theirs: bool = False
     umask: int = PRIVATE
+    folder: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +222,9 @@ def environment(call: Call) -> dict[str, str]:
 
 
 def _start(call: Call, stdin: IO[bytes], stderr: IO[bytes] | int = subprocess.PIPE) -> subprocess.Popen[bytes]:
-    return children.spawn(command(call), env=environment(call), stdin=stdin, stderr=stderr, umask=call.umask)
+    return children.spawn(
+        command(call), env=environment(call), stdin=stdin, stderr=stderr, umask=call.umask, folder=call.folder
+    )
 
 
 def _search_path() -> list[str]:
