@@ -26,6 +26,10 @@ ALTER TABLE bare.allocation ADD PRIMARY KEY (id);
 CREATE TABLE bare.commit_ledger (LIKE public.commit_ledger INCLUDING DEFAULTS INCLUDING IDENTITY);
 ALTER TABLE bare.commit_ledger ADD PRIMARY KEY (id);
 
+CREATE TABLE bare.output (LIKE public.output INCLUDING DEFAULTS INCLUDING IDENTITY);
+ALTER TABLE bare.output ADD PRIMARY KEY (id);
+CREATE UNIQUE INDEX ON bare.output (attempt_id, kind);
+
 CREATE TABLE bare.gate (LIKE public.gate INCLUDING DEFAULTS);
 ALTER TABLE bare.gate ADD PRIMARY KEY (id);
 

@@ -14,12 +14,14 @@ from store import allocations, attempts, claims, settlements, tasks
 from store.allocations import Allocation
 from store.attempts import Attempt
 from store.engine import Database
+from store.outputs import NewOutput
 from store.settlements import Report
 from store.tasks import Question, Task
 
 LEASE: Final = timedelta(seconds=90)
 KINDS: Final = tuple(AttemptKind)
 EXECUTORS: Final = ("local",)
+_LOG: Final = NewOutput(kind="log", path="/nowhere/output.log", size=12, sha256="0" * 64, tail="it is done")
 _COMPLETE: Final = Facts(items_done=True, checks_passed=True)
 _SUBMITTED: Final = Question(reason="every item is done")
 
@@ -73,6 +75,8 @@ class Worker:
             exit_code=0,
             outcome=Outcome.committed,
             commit=f"{attempt.id.hex}00000000",
+            host="bench",
+            files=(_LOG,),
             next_kind=AttemptKind.execute,
         )
         believed = settlements.believe(task, attempt, launched, retries=1)

@@ -1,7 +1,8 @@
 """Outputs: files that hold what an attempt said or left; the row names them."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from statemachine.texts import clean
@@ -39,20 +40,14 @@ class NewOutput:
     tail: str = ""
 
 
+def named(file: NewOutput) -> dict[str, Any]:
+    """Write down what a row says of a file."""
+    return {**asdict(file), "tail": clean(file.tail, TAIL_LIMIT)}
+
+
 def add(db: Connection, *, attempt: UUID, host: str, file: NewOutput) -> None:
     """Name a file of an attempt; naming it again replaces what was said of it."""
-    run(
-        db,
-        "add_output",
-        attempt=attempt,
-        kind=file.kind,
-        host=host,
-        path=file.path,
-        size=file.size,
-        sha256=file.sha256,
-        truncated=file.truncated,
-        tail=clean(file.tail, TAIL_LIMIT),
-    )
+    run(db, "add_output", attempt=attempt, host=host, **named(file))
 
 
 def listing(db: Connection, task: int) -> list[Output]:

@@ -26,6 +26,7 @@ from store import pauses
 from store.attempts import Attempt, Launched
 from store.engine import Connection
 from store.findings import NewFinding, insert
+from store.outputs import NewOutput
 from store.rows import one
 from store.tasks import Change, Ending, Question, Task, get, lock, move
 
@@ -39,8 +40,8 @@ _IN_LEDGER = {Outcome.committed: "commit", Outcome.unchanged: "unchanged"}
 class Report:
     """What the caller saw of an attempt; what it means is decided here, from the rows.
 
-    `next_kind` is the kind of work that is due if the attempt completes. `recovering` says that a
-    recoverer writes this; `recovered` that nothing the dead worker saw may count.
+    `next_kind` is the kind of work that is due if the attempt completes; `files` lie on `host`. `recovering` says
+    that a recoverer writes this; `recovered` that nothing the dead worker saw may count.
     """
 
     task: int
@@ -58,6 +59,8 @@ class Report:
     out_of_scope: tuple[dict[str, str], ...] = ()
     findings: tuple[NewFinding, ...] = ()
     evidence: dict[str, Any] = field(default_factory=dict)
+    host: str = ""
+    files: tuple[NewOutput, ...] = ()
     next_kind: AttemptKind | None = None
     draining: bool = False
     recovering: bool = False
@@ -274,6 +277,8 @@ def _ending(report: Report, end: AttemptState, word: str) -> Ending:
         outcome=_IN_LEDGER[report.outcome] if done and report.outcome else None,
         commit=report.commit if done else None,
         evidence=report.evidence,
+        host=report.host,
+        files=report.files,
     )
 
 

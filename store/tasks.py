@@ -12,6 +12,7 @@ from statemachine.refusals import LeaseLost, LostRace, NotFound
 from statemachine.tasks import TaskEvent, TaskState
 from statemachine.texts import clean
 from store.engine import Connection
+from store.outputs import NewOutput, named
 from store.plans import item_rows
 from store.rows import document, many, one, said
 
@@ -91,7 +92,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """How a move ends the task's active attempt; without a state it ends none."""
+    """How a move ends the task's active attempt; without a state it ends none. `files` lie on `host`."""
 
     attempt: UUID | None = None
     attempt_state: AttemptState | None = None
@@ -104,6 +105,8 @@ class Ending:
     outcome: str | None = None
     commit: str | None = None
     evidence: dict[str, Any] = field(default_factory=dict)
+    host: str = ""
+    files: tuple[NewOutput, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,6 +289,7 @@ def _plain(part: Change | Ending) -> dict[str, Any]:
         values["guidance"] = clean(values["guidance"], LONGEST_GUIDANCE)
     if "evidence" in values:
         values["evidence"] = document(values["evidence"])
+        values["files"] = document([named(file) for file in values["files"]])
     return values
 
 

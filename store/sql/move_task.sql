@@ -1,4 +1,4 @@
--- Move a task along one edge: the row, its line, the end of its attempt, its ledger and its new gate, all or nothing.
+-- Move a task along one edge: the row, its line, its attempt's end and files, its ledger, its new gate, all or nothing.
 -- No row back means that somebody was faster.
 WITH moved AS (
   UPDATE task SET
@@ -59,5 +59,10 @@ WITH moved AS (
   INSERT INTO commit_ledger (task_id, item_id, revision, attempt_id, outcome, parent, commit)
   SELECT task_id, item_id, revision, id, outcome, base, commit FROM ended
   WHERE state = 'completed' AND outcome IS NOT NULL AND item_id IS NOT NULL
+), named AS (
+  INSERT INTO output (attempt_id, kind, host, path, size, sha256, truncated, tail)
+  SELECT ended.id, file.kind, %(host)s, file.path, file.size, file.sha256, file.truncated, file.tail
+  FROM ended, jsonb_to_recordset(%(files)s) AS file
+    (kind text, path text, size bigint, sha256 text, truncated boolean, tail text)
 )
 SELECT * FROM moved
