@@ -4,7 +4,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack
 from datetime import timedelta
 from pathlib import Path
 from threading import Thread
@@ -18,6 +18,7 @@ from store import pool, programs
 from store.connections import Connection, connect
 from store.engine import Database, open_database, open_transactions
 from store.errors import Ambiguous
+from tests.proxies import Proxy
 
 NOW = timedelta(0)
 
@@ -249,91 +250,41 @@ def test_a_connection_lost_before_commit_wrote_nothing_and_says_so(database: Dat
     assert repositories(database) == 0
 
 
-class CutAfter:
-    """Pass bytes between a client and the server; once the client says `word`, swallow the answer and hang up."""
-
-    def __init__(self, host: str, port: int, word: bytes) -> None:
-        self._host = host
-        self._server_port = port
-        self._word = word
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
-        self._thread = Thread(target=self._serve)
-        self._thread.start()
-
-    def close(self) -> None:
-        socket.create_connection(("127.0.0.1", self.port)).close()
-        self._thread.join()
-        self._listener.close()
-
-    def _serve(self) -> None:
-        while True:
-            client, _ = self._listener.accept()
-            with client, self._dial() as server:
-                if not self._pass(client, server):
-                    return
-
-    def _dial(self) -> socket.socket:
-        if not self._host.startswith("/"):
-            return socket.create_connection((self._host, self._server_port))
-        server = socket.socket(socket.AF_UNIX)
-        server.connect(f"{self._host}/.s.PGSQL.{self._server_port}")
-        return server
-
-    def _pass(self, client: socket.socket, server: socket.socket) -> bool:
-        """Serve one client, whose protocol is strictly question and answer; False once nobody asks any more."""
-        asked = False
-        with suppress(ConnectionError):  # either side may hang up on a farewell
-            while question := client.recv(65536):
-                asked = True
-                server.sendall(question)
-                answer = server.recv(65536)
-                if self._word in question:
-                    return True
-                client.sendall(answer)
-        return asked
-
-
 @pytest.fixture
-def cut(superuser_url: str) -> Iterator[Callable[[bytes], str]]:
-    """Reach the server through a line that is cut once a word has been sent."""
-    with ExitStack() as ends, psycopg.connect(superuser_url) as admin:
-
-        def through(word: bytes) -> str:
-            line = CutAfter(admin.info.host, admin.info.port, word)
-            ends.callback(line.close)
-            # The client asks whether it may encrypt before it says anything; it shall not.
-            return f"host=127.0.0.1 port={line.port} sslmode=disable gssencmode=disable"
-
-        yield through
+def proxy(database_url: str) -> Iterator[Proxy]:
+    """Reach the server through a line that can be cut."""
+    between = Proxy(database_url)
+    yield between
+    between.close()
 
 
 @pytest.mark.case("S14")
 def test_a_line_cut_after_commit_was_sent_is_ambiguous_and_the_commit_stands(
-    opened: Open, database: Database, database_url: str, cut: Callable[[bytes], str]
+    opened: Open, database: Database, proxy: Proxy
 ) -> None:
-    through = opened(f"{psycopg.conninfo.make_conninfo(database_url)} {cut(b'; COMMIT')}")
+    through = opened(proxy.url)
+    cut = proxy.cut_at("; COMMIT", answered=True)
 
     with pytest.raises(Ambiguous) as refused, through.transaction() as db:
         add_repository(db)
 
+    assert cut.done.is_set()
     assert refused.value.code == "commit_ambiguous"
     assert repositories(database) == 1
 
 
 @pytest.mark.case("S14")
-def test_a_line_cut_after_a_statement_of_its_own_is_ambiguous(
-    opened: Open, database: Database, database_url: str, cut: Callable[[bytes], str]
+@pytest.mark.parametrize("times", [1, 0], ids=["done", "not done"])
+def test_a_line_cut_at_a_statement_of_its_own_is_ambiguous_whether_done_or_not(
+    opened: Open, database: Database, proxy: Proxy, times: int
 ) -> None:
-    through = opened(f"{psycopg.conninfo.make_conninfo(database_url)} {cut(b'INSERT')}")
+    through = opened(proxy.url)
+    proxy.cut_at("INSERT INTO repository", answered=times == 1)
 
     with pytest.raises(Ambiguous), through.connection() as db:
-        # Sent whole, unprepared: the proxy knows questions and answers only.
-        db.execute("INSERT INTO worker (name, host, boot_id, pid, started, kinds, executors, slots) "
-                   "VALUES ('w', 'h', 'b', 1, 's', '{}', '{}', 1)", prepare=False)  # fmt: skip
+        add_repository(db)
 
-    with database.connection() as db:
-        assert value(db, "SELECT count(*) FROM worker") == 1
+    assert repositories(database) == times
 
 
 # ---------------------------------------------------------------- what cannot be opened
