@@ -87,6 +87,11 @@ def beat(db: Connection, *, worker: int, held: Iterable[tuple[int, int]], lease:
     )
 
 
+def held(db: Connection, *, worker: int) -> list[Task]:
+    """List the tasks a worker holds while no attempt is active."""
+    return many(db, Task, "list_held", worker=worker)
+
+
 def give_up(db: Connection, *, task: int, epoch: int) -> None:
     """Give a lease up without moving its task: whoever looks next may take it over."""
     run(db, "expire_lease", task=task, epoch=epoch)

@@ -39,10 +39,20 @@ class Proxy:
         self._lines: set[socket.socket] = set()
         self._cuts: list[Cut] = []
         self._left: int | None = None
+        self._said: list[bytes] = []
         self._passing = threading.Event()
         self._passing.set()
         self._serving = threading.Thread(target=self._serve)
         self._serving.start()
+
+    @property
+    def statements(self) -> int:
+        """How many statements went through so far."""
+        return len(self._said)
+
+    def count(self, words: str) -> int:
+        """How many of them hold these words."""
+        return sum(words.encode() in each for each in self._said)
 
     def cut_at(self, *words: str, answered: bool = False) -> Cut:
         """Cut the line at the next statement whose text and values hold all these words."""
@@ -120,7 +130,9 @@ class Proxy:
         """Pass on what a client says, up to a cut if there is one."""
         found = None
         for message in messages:
-            cut = self._cut_for(_statement(message, prepared))
+            if statement := _statement(message, prepared):
+                self._said.append(statement)
+            cut = self._cut_for(statement)
             if cut and not cut.answered:
                 cut.done.set()
                 return cut

@@ -533,11 +533,27 @@ BEGIN
   RETURN NULL;
 END $$;
 
+CREATE FUNCTION tell_workers() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_notify(TG_ARGV[0], NEW.id::text);
+  RETURN NULL;
+END $$;
+
 -- ---------------------------------------------------------------- triggers
 CREATE TRIGGER task_begin BEFORE INSERT ON task FOR EACH ROW EXECUTE FUNCTION guard_new_task();
 CREATE TRIGGER task_guard BEFORE UPDATE ON task FOR EACH ROW EXECUTE FUNCTION guard_task();
 CREATE TRIGGER task_kept BEFORE DELETE ON task FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER task_kept_whole BEFORE TRUNCATE ON task FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+-- Hints for workers that wait; whoever hears none finds the same by asking. Their conditions are weighed without a
+-- call, and nothing between a claim and a submission meets one: a notification takes a lock of the whole server.
+CREATE TRIGGER task_tells_added AFTER INSERT ON task
+  FOR EACH ROW WHEN (NEW.state = 'queued') EXECUTE FUNCTION tell_workers('weighlock_queued');
+CREATE TRIGGER task_tells_queued AFTER UPDATE ON task
+  FOR EACH ROW WHEN (NEW.state = 'queued' AND OLD.state <> 'queued') EXECUTE FUNCTION tell_workers('weighlock_queued');
+CREATE TRIGGER task_tells_stop AFTER UPDATE ON task
+  FOR EACH ROW WHEN (NEW.state = 'running' AND ((OLD.stop_reason IS NULL AND NEW.stop_reason IS NOT NULL)
+                                             OR (NEW.cancel_requested AND NOT OLD.cancel_requested)))
+  EXECUTE FUNCTION tell_workers('weighlock_stop');
 CREATE TRIGGER task_event_kept BEFORE UPDATE OR DELETE ON task_event FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER task_event_kept_whole BEFORE TRUNCATE ON task_event
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();

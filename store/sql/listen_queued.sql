@@ -1,0 +1,2 @@
+-- Hear of tasks that became claimable, for as long as this connection lives.
+LISTEN weighlock_queued
