@@ -30,11 +30,11 @@ def recover(context: Context, *, dry_run: bool) -> Exit:
         "unfinished": [_document(line) for line in report.unfinished],
     }
     screen.document(told)
-    screen.text(*map(_told, report.lines))
+    screen.text(*map(working.as_text, report.lines))
     if not report.lines and report.complete:
         screen.say("nothing is left to recover")
     if report.unfinished:
-        screen.text("not recovered yet:", *(f"  {_told(line)}" for line in report.unfinished))
+        screen.text("not recovered yet:", *(f"  {working.as_text(line)}" for line in report.unfinished))
         screen.next_step("tasks recover", "tasks doctor")
         return Exit.waits
     screen.next_step("tasks recover" if dry_run and report.lines else "tasks work")
@@ -43,11 +43,3 @@ def recover(context: Context, *, dry_run: bool) -> Exit:
 
 def _document(line: "Line") -> "RepairDocument":
     return {"task": line.task, "what": line.what, "detail": line.detail}
-
-
-def _told(line: "Line") -> str:
-    from statemachine.texts import one_line
-
-    where = f"task {line.task}: " if line.task is not None else ""
-    detail = f": {one_line(line.detail, 500)}" if line.detail else ""
-    return f"{where}{line.what}{detail}"

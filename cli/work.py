@@ -3,11 +3,13 @@
 # ruff: noqa: PLC0415 - as in cli.tasks
 
 from contextlib import suppress
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import click
 
 from cli.frame.context import Context
+from cli.frame.durations import DURATION
 from cli.frame.options import command
 from cli.frame.settings import MOST_SLOTS
 from statemachine.attempts import AttemptKind
@@ -37,22 +39,31 @@ def _words(text: str | None) -> tuple[str, ...]:
 @click.option("--slots", type=click.IntRange(1, MOST_SLOTS), help="Tasks run at once. [TASKS_SLOTS]")
 @click.option("--kinds", callback=_kinds, metavar="KIND,...", help="Only work of these kinds; without it, of all.")
 @click.option("--executors", callback=_executors, metavar="NAME,...", help="Executors served. [TASKS_EXECUTOR]")
+@click.option("--grace", type=DURATION, help="How long a stopping worker waits for its agents. [TASKS_GRACE]")
 @click.option("--once", is_flag=True, help="Run until nothing is claimable, then end.")
 def work(
-    context: Context, *, slots: int | None, kinds: tuple[AttemptKind, ...], executors: tuple[str, ...], once: bool
+    context: Context,
+    *,
+    slots: int | None,
+    kinds: tuple[AttemptKind, ...],
+    executors: tuple[str, ...],
+    grace: timedelta | None,
+    once: bool,
 ) -> None:
     """Claim tasks and run them."""
     from cli.acts import working
     from worker import service
 
     served = executors or (context.settings.executor,)
-    settings = working.settings(context, executors=served, slots=slots or context.settings.slots, kinds=kinds)
+    settings = working.settings(
+        context, executors=served, slots=slots or context.settings.slots, kinds=kinds, grace=grace
+    )
     context.screen.say(f"worker {settings.name} serves {', '.join(served)}", *working.unprotected(served))
     service.work(
         context.database,
         context.root,
         settings,
-        recover=working.recovery(context),
+        recover=working.recovery(context, context.screen.say),
         say=context.screen.say,
         once=once,
     )

@@ -22,14 +22,22 @@ Repair = Callable[[Scene, Notes], None]
 REPAIRS: Final[tuple[Repair, ...]] = (resume_interrupted, spend_out, reconcile, put_away, repair_refs)
 
 
-def recover(database: Database, root: Root, *, actor: str, identity: Identity, dry_run: bool = False) -> Report:
+def recover(
+    database: Database,
+    root: Root,
+    *,
+    actor: str,
+    identity: Identity,
+    dry_run: bool = False,
+    stopping: Callable[[], bool] = lambda: False,
+) -> Report:
     """Put every interrupted, stopped or between-items task where a worker or a person can act.
 
     Safe to run twice, from many hosts, while workers work. One bad row is reported and never stops the rest; a
     database that goes away ends the pass, and the next one begins again. A dry run looks at the same and writes
-    nothing.
+    nothing. `stopping` is asked before every row: once it says so, the pass ends and says that it is unfinished.
     """
-    host, notes = this_host(), Notes()
+    host, notes = this_host(), Notes(stopping=stopping)
     with taking_leases(database, host, actor) as worker:
         scene = Scene(
             database=database, root=root, host=host, actor=actor, identity=identity, dry_run=dry_run, worker=worker

@@ -1,6 +1,6 @@
 """What a recovery pass found and did, line by line."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -30,10 +30,15 @@ class Report:
         return not self.unfinished
 
 
+def _never() -> bool:
+    return False
+
+
 @dataclass(slots=True, kw_only=True)
 class Notes:
-    """Collect lines while a pass runs."""
+    """Collect lines while a pass runs; `stopping` tells that no other row is to be begun."""
 
+    stopping: Callable[[], bool] = _never
     lines: list[Line] = field(default_factory=list)
     unfinished: list[Line] = field(default_factory=list)
 
@@ -49,8 +54,10 @@ class Notes:
     def apart(self, task: int | None, about: str = "") -> Iterator[None]:
         """Keep what goes wrong in the block to itself: it is named, and whatever comes next is done all the same.
 
-        Only a database that is away gets out: nothing else could be done either.
+        Only a database that is away gets out, or whoever runs the pass and leaves: nothing else could be done either.
         """
+        if self.stopping():
+            raise Unavailable("told_to_end", "the process was told to end before this pass did; the next one goes on")
         try:
             yield
         except Unavailable:

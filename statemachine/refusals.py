@@ -24,6 +24,10 @@ class Unavailable(Refusal):
     """The database cannot be reached, or its schema is not the one this program knows."""
 
 
+class NotClean(Refusal):
+    """A process that was told to end left something undone; recovery finds it."""
+
+
 class LeaseLost(Refusal):
     """The lease belongs to somebody else now; whoever hears this ends its process tree and writes nothing."""
 

@@ -122,7 +122,7 @@ class Workshop:
             self.database,
             self.root,
             replace(SETTINGS, **settings),
-            recover=lambda: None,
+            recover=lambda _: None,
             say=self.said.append,
             task=task.id,
         )
@@ -143,16 +143,16 @@ class Workshop:
             thread.join()
 
     @contextmanager
-    def serving(self) -> Iterator["subprocess.Popen[bytes]"]:
-        """Run a worker as a process of its own, by the command people use."""
+    def serving(self, *options: object, url: str = "", **more: Any) -> Iterator["subprocess.Popen[bytes]"]:
+        """Run a worker as a process of its own, by the command people use; through another URL where one is given."""
         environment = {
             **os.environ,
-            "TASKS_DATABASE_URL": self.url,
+            "TASKS_DATABASE_URL": url or self.url,
             "TASKS_ROOT": str(self.root.path),
             "TASKS_CONFIG": str(self.config),
         }
-        command = [sys.executable, "-m", "cli.main", "work"]
-        with subprocess.Popen(command, env=environment, cwd=ROOT, stdout=sys.stderr) as process:
+        command = [sys.executable, "-m", "cli.main", "work", *map(str, options)]
+        with subprocess.Popen(command, env=environment, cwd=ROOT, **{"stdout": sys.stderr, **more}) as process:
             try:
                 yield process
             finally:

@@ -32,7 +32,9 @@ class Ended:
 
 
 def mark_launched(run: Run, space: Space, *, links_digest: str | None) -> Launched:
-    """Look at everything once more and mark the attempt running, in one statement."""
+    """Look at everything once more and mark the attempt running, in one statement; refused where it is to stop."""
+    if why := run.stop_wanted():
+        run.request_stop(why)
     with run.station.database.connection() as db:
         return attempts.launch(
             db,
@@ -79,8 +81,10 @@ def _await(run: Run, running: Running, deadline: float | None) -> tuple[Exit, St
         run.lease.check()
         why = _why(run, deadline)
         if why:
+            # The tree first: a database that is away must not keep an agent running.
+            ended = run.executor.stop(running)
             surely(run.lease, partial(run.request_stop, why))
-            return run.executor.stop(running), why
+            return ended, why
     return ended, None
 
 

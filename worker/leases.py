@@ -1,18 +1,28 @@
 """Leases as the worker sees them: each with a deadline of its own clock, beaten from a thread of its own."""
 
+import random
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Self
 
 from statemachine.attempts import StopReason
-from statemachine.refusals import LeaseLost
-from store import claims, workers
+from statemachine.refusals import LeaseLost, Refusal
+from store import claims, listening, workers
 from store.claims import Beat
 from store.engine import Connection, Database
+from store.listening import Bell
 
 _BEATS_PER_LEASE = 3
+_JITTER = 0.2
+_AGAIN = timedelta(seconds=1)
+_ENDING = timedelta(seconds=15)
+
+
+def jittered(poll: timedelta) -> timedelta:
+    """Vary a pause a little, so that workers that were started together do not ask together for ever."""
+    return poll * random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311 - nobody gains by guessing it
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -34,7 +44,12 @@ class Lease:
     @property
     def lost(self) -> bool:
         """Tell whether this lease may belong to somebody else by now."""
-        return self.gone or time.monotonic() >= self.deadline
+        return self.gone or self.overdue
+
+    @property
+    def overdue(self) -> bool:
+        """Tell whether nothing is known of this lease any more: it was not beaten for its whole length."""
+        return time.monotonic() >= self.deadline
 
     def check(self) -> None:
         """Raise `LeaseLost` where this lease can no longer be relied upon."""
@@ -43,29 +58,45 @@ class Lease:
 
 
 class Heartbeat:
-    """Keep leases alive on a connection outside the pool; use it as a context manager.
+    """Keep leases alive and hear hints, on one connection outside the pool.
 
-    Stops, cancellations and new contexts are read every `poll`, leases are extended every third of their
-    length. While the database is away nothing is extended, and the deadlines tell.
+    Stops, cancellations and new contexts are read every `poll` and at every hint, leases are extended every third
+    of their length. While the database is away nothing is extended, and the deadlines tell. `called` is called, from
+    the thread of the heartbeat, whenever there may be something to claim, and when somebody rang the bell.
     """
 
-    def __init__(self, database: Database, *, worker: int, lease: timedelta, poll: timedelta) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        worker: int,
+        lease: timedelta,
+        poll: timedelta,
+        bell: Bell,
+        called: Callable[[], None],
+    ) -> None:
         self._database = database
         self._worker = worker
         self._lease = lease
         self._poll = poll
+        self._called = called
         self._held: dict[int, Lease] = {}
         self._lock = threading.Lock()
+        self._bell = bell
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="heartbeat", daemon=True)
 
-    def __enter__(self) -> Self:
+    def start(self) -> None:
+        """Begin."""
         self._thread.start()
-        return self
 
-    def __exit__(self, *_: object) -> None:
+    def stop(self) -> None:
+        """End, and let go of the connection with all it holds; raises `heartbeat_stuck` where the server keeps it."""
         self._ended.set()
-        self._thread.join()
+        self._bell.ring()
+        self._thread.join(_ENDING.total_seconds())
+        if self._thread.is_alive():
+            raise Refusal("heartbeat_stuck", "the heartbeat still waits for the database; it ends with the process")
 
     def hold(self, *, task: int, epoch: int, context: int, sent: float) -> Lease:
         """Begin to keep a lease that was asked for at `sent` on the monotonic clock."""
@@ -77,7 +108,8 @@ class Heartbeat:
     def drop(self, lease: Lease) -> None:
         """Stop keeping a lease: the task moved on, or it is somebody else's."""
         with self._lock:
-            self._held.pop(lease.task, None)
+            if self._held.get(lease.task) is lease:
+                del self._held[lease.task]
 
     def _keep(self) -> None:
         due = 0.0
@@ -85,16 +117,21 @@ class Heartbeat:
             try:
                 due = self._beat_along(due)
             except Exception:  # noqa: BLE001 - whatever it was, leases must be beaten: connect again
-                self._ended.wait(self._poll.total_seconds())
+                self._ended.wait(min(self._poll, _AGAIN).total_seconds())
 
     def _beat_along(self, due: float) -> float:
         """Beat on one connection until told to end; leases run out by their own deadlines while it fails."""
         with self._database.session() as db:
+            listening.listen(db)
+            self._called()
             signed = False
-            while not self._ended.wait(self._poll.total_seconds()):
+            while not self._ended.is_set():
                 # After a cut line the server may hold the old connection's lock for a while: never wait for it.
                 signed = signed or workers.try_lock(db, self._worker)
                 due = self._turn(db, due)
+                heard = listening.wait(db, self._bell, jittered(self._poll))
+                if heard.queued or heard.rang:
+                    self._called()
         return due
 
     def _turn(self, db: Connection, due: float) -> float:

@@ -4,23 +4,23 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import timedelta
 from types import FrameType
 
 from statemachine.refusals import LostRace, Refusal, Unavailable
-from statemachine.texts import one_line
 from store import claims, workers
 from store.engine import Database
+from store.listening import Bell
 from store.tasks import Task
-from worker.leases import Heartbeat
+from worker.farewells import Farewell, as_refusal
+from worker.leases import Heartbeat, jittered
+from worker.recoveries import Recover, Recovery
 from worker.settings import WorkSettings
-from worker.station import Station
-from worker.turns import drive
+from worker.station import Call, Sign, Station
+from worker.turns import drive, put_back
 from workspace.agents.hosts import this_host
 from workspace.disk.roots import Root
-
-RECOVER_EVERY = timedelta(seconds=15)
 
 
 def work(
@@ -28,32 +28,41 @@ def work(
     root: Root,
     settings: WorkSettings,
     *,
-    recover: Callable[[], object],
+    recover: Recover,
     say: Callable[[str], None],
     once: bool = False,
     task: int | None = None,
 ) -> None:
     """Work until told to stop (SIGTERM, SIGINT); `once`: until nothing is claimable; `task`: until that one rests.
 
-    `recover` runs first and every 15 seconds. Must be called from the main thread to hear signals; a
-    second signal skips no step.
+    `recover` runs first and every 15 seconds, and is handed a function that tells when to stop between two rows.
+    Must be called from the main thread to hear signals; a second signal skips no step. Raises `NotClean` where
+    something was left undone after a signal.
     """
-    with _registered(database, root, settings, say) as station, _signals(station):
-        recover()
-        _Loop(station, recover=recover, once=once, only=task).run()
+    draining = Sign()
+    farewell = Farewell(told=draining, say=say)
+    with (
+        closing(Bell()) as bell,
+        _signals(draining, bell),
+        _registered(database, root, settings, draining=draining, bell=bell, farewell=farewell, say=say) as station,
+    ):
+        recover(draining.is_set)
+        _Loop(station, farewell, recover=recover, once=once, only=task).run()
+    farewell.end()
 
 
 class _Loop:
     """Claim into free slots; threads suffice, since the agents are processes."""
 
-    def __init__(self, station: Station, *, recover: Callable[[], object], once: bool, only: int | None) -> None:
+    def __init__(self, station: Station, farewell: Farewell, *, recover: Recover, once: bool, only: int | None) -> None:
         self._station = station
+        self._farewell = farewell
         self._once = once or only is not None
         self._only = only
-        self._busy: set[threading.Thread] = set()
-        self._changed = threading.Condition()
-        self._recovery = _Recovery(station, recover)
+        self._busy: dict[int, threading.Thread] = {}
+        self._recovery = Recovery(station, recover)
         self._away = False
+        self._doubtful = False
 
     def run(self) -> None:
         """Claim until told to end; whatever happens, what was claimed comes to rest before this returns."""
@@ -65,18 +74,9 @@ class _Loop:
             self._station.draining.set()
             raise
         finally:
-            self._drain()
+            self._leave()
 
-    def _drain(self) -> None:
-        """Await what was claimed; past the grace of a shutdown it stays for recovery, and nothing is lost."""
-        patience = self._station.settings.grace.total_seconds() if self._station.draining.is_set() else None
-        if patience is not None:
-            with suppress(Refusal), self._station.database.connection() as db:
-                workers.drain(db, self._station.worker)
-        with self._changed:
-            if not self._changed.wait_for(lambda: not self._busy, patience):
-                self._station.say(f"{len(self._busy)} task(s) did not come to rest in time and stay for recovery")
-        self._recovery.join()
+    # ------------------------------------------------------------ claiming
 
     def _fill(self) -> bool:
         """Claim one task if there is room; tell whether there may be more."""
@@ -92,15 +92,19 @@ class _Loop:
     def _claim_patiently(self) -> Task | None:
         """Claim; a service outlives a database that is away for a while, a single run does not."""
         try:
+            if self._doubtful:
+                self._put_back()
             task = self._claim()
         except (Unavailable, LostRace) as away:
+            # A claim whose answer was lost may hold a task that nobody drives.
+            self._doubtful = True
             if self._once:
                 raise
             if not self._away:
                 self._station.say(f"{away.message} [{away.code}]; trying again")
             self._away = True
             return None
-        self._away = False
+        self._away = self._doubtful = False
         return task
 
     def _claim(self) -> Task | None:
@@ -116,10 +120,30 @@ class _Loop:
                 task=self._only,
             )
 
+    def _put_back(self) -> None:
+        """Release what this worker holds and no thread drives."""
+        for task in self._stray():
+            put_back(self._station, task)
+
+    def _stray(self) -> list[Task]:
+        with self._station.database.connection() as db:
+            held = claims.held(db, worker=self._station.worker)
+        return [task for task in held if task.id not in self._busy]
+
+    def _wait(self) -> bool:
+        """Wait for a slot, a task or a signal; tell whether to go on."""
+        if self._once and not self._busy:
+            return False
+        self._station.call.wait(jittered(self._station.settings.poll))
+        if not self._once:
+            self._recovery.run_when_due()
+        return True
+
+    # ------------------------------------------------------------ driving
+
     def _start(self, task: Task, sent: float) -> None:
         thread = threading.Thread(target=self._hold, args=(task, sent), name=f"task {task.id}", daemon=True)
-        with self._changed:
-            self._busy.add(thread)
+        self._busy[task.id] = thread
         thread.start()
 
     def _hold(self, task: Task, sent: float) -> None:
@@ -127,65 +151,68 @@ class _Loop:
         lease = station.heartbeat.hold(task=task.id, epoch=task.lease_epoch, context=task.context, sent=sent)
         try:
             drive(station, task, lease)
-        except Refusal as refused:
-            self._leave(task, f"{refused.message} [{refused.code}]")
         except Exception as error:  # noqa: BLE001 - one task's trouble never ends the others
-            self._leave(task, f"{type(error).__name__}: {one_line(str(error), 300)}")
+            self._give_up(task, as_refusal(error))
         finally:
             station.heartbeat.drop(lease)
-            with self._changed:
-                self._busy.discard(threading.current_thread())
-                self._changed.notify_all()
+            if self._busy.get(task.id) is threading.current_thread():  # it may be claimed again by now
+                del self._busy[task.id]
+            station.call.make()
 
-    def _leave(self, task: Task, why: str) -> None:
+    def _give_up(self, task: Task, refused: Refusal) -> None:
         """Leave a task to recovery, from where its rows say it is: the lease is given up, nothing else is touched."""
-        self._station.say(f"task {task.id}: {why}; recovery takes it from here")
+        if self._station.draining.is_set():
+            self._farewell.failed(f"task {task.id}", refused)
+        else:
+            self._station.say(f"task {task.id}: {refused.message} [{refused.code}]")
+        self._station.say(f"task {task.id}: recovery takes it from here")
         with suppress(Refusal), self._station.database.connection() as db:
             claims.give_up(db, task=task.id, epoch=task.lease_epoch)
 
-    def _wait(self) -> bool:
-        """Wait for a slot, a task or a signal; tell whether to go on."""
-        if self._once and not self._busy:
-            return False
-        with self._changed:
-            self._changed.wait(self._station.settings.poll.total_seconds())
-        if not self._once:
-            self._recovery.run_when_due()
-        return True
+    # ------------------------------------------------------------ leaving
 
+    def _leave(self) -> None:
+        """Let everything claimed come to rest; past the grace of a shutdown it stays for recovery, nothing is lost."""
+        step = self._farewell.step
+        until = self._rest()
+        with step("putting tasks back"):
+            for task in self._stray():
+                with step(f"task {task.id}"):
+                    put_back(self._station, task)
+        with step("recovery"):
+            self._recovery.end(until)
 
-class _Recovery:
-    """Run recovery passes beside the claims, never two at once; a pass that failed is told and comes again."""
-
-    def __init__(self, station: Station, recover: Callable[[], object]) -> None:
-        self._station = station
-        self._recover = recover
-        self._due = time.monotonic() + RECOVER_EVERY.total_seconds()
-        self._thread: threading.Thread | None = None
-
-    def run_when_due(self) -> None:
-        if time.monotonic() < self._due or (self._thread and self._thread.is_alive()):
-            return
-        self._due = time.monotonic() + RECOVER_EVERY.total_seconds()
-        self._thread = threading.Thread(target=self._pass, name="recovery")
-        self._thread.start()
-
-    def join(self) -> None:
-        if self._thread:
-            self._thread.join()
-
-    def _pass(self) -> None:
-        try:
-            self._recover()
-        except Refusal as refused:
-            self._station.say(f"recovery: {refused.message} [{refused.code}]; trying again")
+    def _rest(self) -> float:
+        """Await what was claimed: to its end, or from a signal on for the grace; give when the grace is over."""
+        station = self._station
+        while self._busy and not station.draining.is_set():
+            station.call.wait(station.settings.poll)
+        until = time.monotonic() + station.settings.grace.total_seconds()
+        if station.draining.is_set():
+            with self._farewell.step("draining"), station.database.connection() as db:
+                workers.drain(db, station.worker)
+        while self._busy and (left := until - time.monotonic()) > 0:
+            station.call.wait(min(station.settings.poll, timedelta(seconds=left)))
+        if self._busy:
+            late = Refusal(
+                "grace_over", f"{len(self._busy)} task(s) did not come to rest in time and stay for recovery"
+            )
+            self._farewell.failed("shutdown", late)
+        return until
 
 
 @contextmanager
 def _registered(
-    database: Database, root: Root, settings: WorkSettings, say: Callable[[str], None]
+    database: Database,
+    root: Root,
+    settings: WorkSettings,
+    *,
+    draining: Sign,
+    bell: Bell,
+    farewell: Farewell,
+    say: Callable[[str], None],
 ) -> Iterator[Station]:
-    host = this_host()
+    host, call = this_host(), Call()
     with database.connection() as db:
         row = workers.register(
             db,
@@ -198,29 +225,39 @@ def _registered(
             executors=list(settings.executors),
             slots=settings.slots,
         )
-    heartbeat = Heartbeat(database, worker=row.id, lease=settings.lease, poll=settings.poll)
+    heartbeat = Heartbeat(
+        database, worker=row.id, lease=settings.lease, poll=settings.poll, bell=bell, called=call.make
+    )
+    heartbeat.start()
     try:
-        with heartbeat:
-            yield Station(
-                database=database,
-                root=root,
-                settings=settings,
-                host=host,
-                worker=row.id,
-                heartbeat=heartbeat,
-                say=say,
-            )
+        yield Station(
+            database=database,
+            root=root,
+            settings=settings,
+            host=host,
+            worker=row.id,
+            heartbeat=heartbeat,
+            say=say,
+            draining=draining,
+            call=call,
+        )
     finally:
-        with suppress(Refusal), database.connection() as db:
+        with farewell.step("stopping the heartbeat"):
+            heartbeat.stop()
+        with farewell.step("signing off"), database.connection() as db:
             workers.leave(db, row.id)
 
 
 @contextmanager
-def _signals(station: Station) -> Iterator[None]:
-    """Turn SIGTERM and SIGINT into draining, for as long as this runs in the main thread."""
+def _signals(draining: Sign, bell: Bell) -> Iterator[None]:
+    """Turn SIGTERM and SIGINT into draining, where this runs in the main thread.
+
+    Once one was heard no other does anything, for as long as the process lives: what is left to do is to leave.
+    """
 
     def drain(_number: int, _frame: FrameType | None) -> None:
-        station.draining.set()
+        draining.set()
+        bell.ring()
 
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -229,5 +266,6 @@ def _signals(station: Station) -> Iterator[None]:
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        if not draining.is_set():
+            for number, handler in before.items():
+                signal.signal(number, handler)

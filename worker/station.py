@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from store.engine import Database
 from worker.leases import Heartbeat
@@ -10,6 +11,37 @@ from worker.settings import WorkSettings
 from workspace.agents.hosts import Host
 from workspace.disk.roots import Root
 from workspace.results.commits import Identity
+
+
+class Sign:
+    """A sign that is put up once. Not an event: its lock would be taken twice where one signal interrupts another."""
+
+    def __init__(self) -> None:
+        self._up = False
+
+    def set(self) -> None:
+        """Put it up."""
+        self._up = True
+
+    def is_set(self) -> bool:
+        """Tell whether it is up."""
+        return self._up
+
+
+class Call:
+    """What wakes the thread that claims: a hint, a task that came to rest, the first word of a signal."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def make(self) -> None:
+        """Call; one call more while one is unheard changes nothing."""
+        self._event.set()
+
+    def wait(self, timeout: timedelta) -> None:
+        """Wait for a call. What comes from here on is another one: look around afterwards, never before."""
+        self._event.wait(max(0.0, timeout.total_seconds()))
+        self._event.clear()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +55,8 @@ class Station:
     worker: int
     heartbeat: Heartbeat
     say: Callable[[str], None]
-    draining: threading.Event = field(default_factory=threading.Event)
+    draining: Sign
+    call: Call = field(default_factory=Call)
 
     @property
     def actor(self) -> str:

@@ -1,10 +1,13 @@
 """Turns: what a held task does next, again and again, until it is no longer this worker's."""
 
 import threading
+import time
+from datetime import timedelta
+from typing import Final
 
 from statemachine.attempts import AttemptKind
 from statemachine.decisions import Facts
-from statemachine.refusals import LostRace
+from statemachine.refusals import LostRace, Refusal, Unavailable
 from statemachine.steps import (
     AwaitApproval,
     Cancel,
@@ -18,38 +21,71 @@ from statemachine.steps import (
     next_step,
 )
 from statemachine.tasks import TaskEvent, TaskState
-from store import steps, tasks
+from store import attempts, steps, tasks
 from store.tasks import Question, Task
 from worker.checks import run_checks
 from worker.items import run_item
 from worker.leases import Lease
+from worker.patience import surely
 from worker.station import Station
 
 _PLAN = "plan"
-_PAUSE = 0.05
+_FIRST_PAUSE: Final = timedelta(milliseconds=50)
+_LONGEST_PAUSE: Final = timedelta(seconds=5)
+_PATIENCE: Final = timedelta(seconds=10)
 
 
-def drive(station: Station, task: Task, lease: Lease) -> Task:
-    """Take a held task from step to step until it rests or is released; raises `LeaseLost` where it was taken away."""
+def drive(station: Station, task: Task, lease: Lease, *, onward: bool = True) -> Task:
+    """Take a held task from step to step until it rests or is released; raises `LeaseLost` where it was taken away.
+
+    Without `onward` no agent and no check is begun: what would be run is released.
+    """
+    pause = _FIRST_PAUSE
     while task.state is TaskState.running:
         lease.check()
         try:
-            task = _turn(station, task, lease)
-        except LostRace:
-            # Somebody changed the row between reading and moving: read again, decide again, but not in a hot loop.
-            threading.Event().wait(_PAUSE)
-            with station.database.connection() as db:
-                task = tasks.get(db, task.id)
+            task = _turn(station, task, lease, onward=onward and not station.draining.is_set())
+        except Refusal as trouble:
+            task = _again(station, task, lease, trouble, pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+        else:
+            pause = _FIRST_PAUSE
     return task
 
 
-def _turn(station: Station, task: Task, lease: Lease) -> Task:
+def put_back(station: Station, task: Task) -> Task:
+    """Bring a task that no thread drives to where others can act on it; what it waits for is decided as ever."""
+    deadline = time.monotonic() + _PATIENCE.total_seconds()
+    lease = Lease(task=task.id, epoch=task.lease_epoch, context=task.context, deadline=deadline)
+    return drive(station, task, lease, onward=False)
+
+
+def _again(station: Station, task: Task, lease: Lease, trouble: Refusal, pause: timedelta) -> Task:
+    """Read a task again that changed between reading and moving, or whose move got no answer; not in a hot loop.
+
+    An attempt that is active by now was cut short where nothing can be written down: that is for recovery.
+    """
+    if not isinstance(trouble, LostRace | Unavailable) and trouble.code != "not_admitted":
+        raise trouble
+
+    def read() -> tuple[Task, bool]:
+        with station.database.connection() as db:
+            return tasks.get(db, task.id), attempts.active(db, task.id) is not None
+
+    threading.Event().wait(pause.total_seconds())
+    now, cut_short = surely(lease, read)
+    if cut_short:
+        raise trouble
+    return now
+
+
+def _turn(station: Station, task: Task, lease: Lease, *, onward: bool) -> Task:
     with station.database.connection() as db:
         now = tasks.get(db, task.id)
         facts = steps.facts(db, task=task.id, epoch=lease.epoch)
     step = next_step(facts)
-    if isinstance(step, RunItem | RunChecks) and (station.draining.is_set() or not _served(station, now, step)):
-        return _move(station, now, lease, TaskEvent.release, "draining" if station.draining.is_set() else "not served")
+    if isinstance(step, RunItem | RunChecks) and not (onward and _served(station, now, step)):
+        return _move(station, now, lease, TaskEvent.release, "not served" if onward else "draining")
     return _take(station, now, lease, step)
 
 

@@ -84,7 +84,12 @@ def run(context: Context, *, plan: str, repo: str, agent: str | None, executor: 
     settings = working.settings(context, executors=(task.executor,), slots=1)
     with Progress(context.screen) as progress:
         work(
-            context.database, context.root, settings, recover=working.recovery(context), say=progress.tell, task=task.id
+            context.database,
+            context.root,
+            settings,
+            recover=working.recovery(context, progress.tell),
+            say=progress.tell,
+            task=task.id,
         )
     with context.database.connection() as db:
         view = standings.look(db, task.id)

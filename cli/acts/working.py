@@ -7,8 +7,9 @@ from datetime import timedelta
 
 from cli.frame.context import Context
 from recovery.passes import recover
-from recovery.reports import Report
+from recovery.reports import Line, Report
 from statemachine.attempts import AttemptKind
+from statemachine.texts import one_line
 from worker.settings import WorkSettings
 from workspace import executors as known
 from workspace.results.commits import Identity
@@ -17,7 +18,12 @@ POLL = timedelta(seconds=1)
 
 
 def settings(
-    context: Context, *, executors: tuple[str, ...], slots: int, kinds: tuple[AttemptKind, ...] = tuple(AttemptKind)
+    context: Context,
+    *,
+    executors: tuple[str, ...],
+    slots: int,
+    kinds: tuple[AttemptKind, ...] = tuple(AttemptKind),
+    grace: timedelta | None = None,
 ) -> WorkSettings:
     """Build a worker's settings from ours."""
     ours = context.settings
@@ -26,7 +32,7 @@ def settings(
         slots=slots,
         lease=ours.lease,
         poll=POLL,
-        grace=ours.grace,
+        grace=grace or ours.grace,
         kinds=kinds,
         executors=executors,
         agents=ours.agents,
@@ -34,15 +40,38 @@ def settings(
     )
 
 
-def recovery(context: Context) -> Callable[[], Report]:
-    """Give a worker what it does first and now and then: the same pass as `tasks recover`."""
-    return lambda: once(context)
+def recovery(context: Context, say: Callable[[str], None]) -> Callable[[Callable[[], bool]], Report]:
+    """Give a worker what it does first and now and then: the same pass as `tasks recover`.
+
+    What a pass leaves unfinished is said, once and not every time it is still so.
+    """
+    told: set[str] = set()
+
+    def one_pass(stopping: Callable[[], bool]) -> Report:
+        report = once(context, stopping=stopping)
+        lines = {as_text(line) for line in report.unfinished}
+        for line in sorted(lines - told):
+            say(f"not recovered yet: {line}")
+        told.clear()
+        told.update(lines)
+        return report
+
+    return one_pass
 
 
-def once(context: Context, *, dry_run: bool = False) -> Report:
+def once(context: Context, *, dry_run: bool = False, stopping: Callable[[], bool] = lambda: False) -> Report:
     """Make one recovery pass."""
     signs = Identity(context.settings.identity.name, context.settings.identity.email)
-    return recover(context.database, context.root, actor=context.actor, identity=signs, dry_run=dry_run)
+    return recover(
+        context.database, context.root, actor=context.actor, identity=signs, dry_run=dry_run, stopping=stopping
+    )
+
+
+def as_text(line: Line) -> str:
+    """Say one line of a pass."""
+    where = f"task {line.task}: " if line.task is not None else ""
+    detail = f": {one_line(line.detail, 500)}" if line.detail else ""
+    return f"{where}{line.what}{detail}"
 
 
 def unprotected(executors: Iterable[str]) -> list[str]:

@@ -12,7 +12,7 @@ import click
 from cli.frame.documents import as_json
 from cli.frame.screen import printable
 from cli.frame.streams import complain, reader_left
-from statemachine.refusals import LostRace, NotFound, Refusal, Unavailable
+from statemachine.refusals import LostRace, NotClean, NotFound, Refusal, Unavailable
 
 
 class Exit(IntEnum):
@@ -98,6 +98,8 @@ def _exit_of(error: Refusal) -> Exit:
             return Exit.not_found
         case Unavailable():
             return Exit.unavailable
+        case NotClean():
+            return Exit.interrupted
         case _:
             return Exit.refused
 

@@ -64,7 +64,7 @@ def test_twelve_tasks_on_one_repository_at_once_end_in_twelve_results(workshop: 
         workshop.database,
         workshop.root,
         replace(SETTINGS, slots=4),
-        recover=lambda: None,
+        recover=lambda _: None,
         say=workshop.said.append,
         once=True,
     )
