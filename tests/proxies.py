@@ -19,11 +19,14 @@ _NO_PROTOCOL = b"\x04\xd2"  # 1234: a first message that only asks for encryptio
 class Cut:
     """A line to be cut once, at a statement that holds all these words; `done` tells when it was.
 
-    With `answered` the server does what was asked and nobody hears of it; without, it never arrives.
+    With `answered` the server does what was asked and nobody hears of it; without, it never arrives. One that is
+    held waits at the statement, which `reached` tells, until `go` is set.
     """
 
     words: tuple[bytes, ...]
     answered: bool
+    go: threading.Event
+    reached: threading.Event = field(default_factory=threading.Event)
     done: threading.Event = field(default_factory=threading.Event)
 
 
@@ -47,16 +50,17 @@ class Proxy:
 
     @property
     def statements(self) -> int:
-        """How many statements went through so far."""
+        """How many statements clients sent so far."""
         return len(self._said)
 
     def count(self, words: str) -> int:
         """How many of them hold these words."""
         return sum(words.encode() in each for each in self._said)
 
-    def cut_at(self, *words: str, answered: bool = False) -> Cut:
+    def cut_at(self, *words: str, answered: bool = False, held: bool = False) -> Cut:
         """Cut the line at the next statement whose text and values hold all these words."""
-        self._cuts.append(Cut(words=tuple(word.encode() for word in words), answered=answered))
+        go = threading.Event() if held else _open()
+        self._cuts.append(Cut(words=tuple(word.encode() for word in words), answered=answered, go=go))
         return self._cuts[-1]
 
     def cut_after(self, messages: int) -> None:
@@ -115,13 +119,13 @@ class Proxy:
         cut: Cut | None = None
         while not (cut and cut.done.is_set()):
             ready, _, _ = select.select([client, server], [], [])
-            self._passing.wait()
             for end in ready:
                 if not (data := end.recv(65536)):
                     return
                 if end is client:
                     cut = self._ask(server, asked.of(data), prepared) or cut
                 elif cut is None:
+                    self._passing.wait()
                     client.sendall(data)
                 elif any(message.startswith(b"Z") for message in told.of(data)):
                     cut.done.set()  # and the answer is lost
@@ -132,10 +136,13 @@ class Proxy:
         for message in messages:
             if statement := _statement(message, prepared):
                 self._said.append(statement)
-            cut = self._cut_for(statement)
-            if cut and not cut.answered:
-                cut.done.set()
-                return cut
+            self._passing.wait()
+            if cut := self._cut_for(statement):
+                cut.reached.set()
+                cut.go.wait()
+                if not cut.answered:
+                    cut.done.set()
+                    return cut
             found = cut or found
             server.sendall(message)
         return found
@@ -145,12 +152,18 @@ class Proxy:
             self._left -= 1
             if self._left < 0:
                 self._left = None
-                return Cut(words=(), answered=False)
+                return Cut(words=(), answered=False, go=_open())
         for cut in self._cuts:
             if statement and all(word in statement for word in cut.words):
                 self._cuts.remove(cut)
                 return cut
         return None
+
+
+def _open() -> threading.Event:
+    event = threading.Event()
+    event.set()
+    return event
 
 
 def _statement(message: bytes, prepared: dict[bytes, bytes]) -> bytes:
