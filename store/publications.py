@@ -9,9 +9,13 @@ from store.rows import one
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
-    """The refs a task's rows ask for: its base, its live head, discarded commits and attempts that are settled."""
+    """The refs a task's rows ask for: its base, its live head, discarded commits and attempts that are settled.
+
+    `epoch` says who held the task last: it rises with every claim.
+    """
 
     task: int
+    epoch: int
     runner: UUID
     base: str
     head: str

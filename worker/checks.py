@@ -52,7 +52,7 @@ def run_checks(station: Station, task: Task, lease: Lease, *, commands: tuple[st
     settled = settle_surely(run, _report(run, outcome), beside=lambda db: _write(db, run, outcome))
     station.say(f"task {task.id}: checks {settled.attempt_state} ({settled.word}); the task is {settled.task.state}")
     with contextlib.suppress(Refusal, OSError):
-        publish_refs(station.database, station.root, task.id)
+        publish_refs(station.database, station.root, task.id, lease=run.lease)
     with contextlib.suppress(Refusal, OSError):
         if space is not None:
             spaces.put_away(run, space)

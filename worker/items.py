@@ -228,7 +228,7 @@ def _diff(path: Path | None) -> tuple[NewOutput, ...]:
 def _put_away(run: Run, space: Space | None, result: _Unlaunched | _Ran) -> None:
     """Let the refs follow the rows, then the workspace go; what fails here recovery repairs from the rows."""
     with contextlib.suppress(Refusal, OSError):
-        publish_refs(run.station.database, run.station.root, run.task.id)
+        publish_refs(run.station.database, run.station.root, run.task.id, lease=run.lease)
     with contextlib.suppress(Refusal, OSError):
         if space is not None:
             spaces.put_away(run, space, keep=_why_kept(result))
