@@ -8,11 +8,12 @@ from typing import Final, NamedTuple
 
 
 class Entry(NamedTuple):
-    """Name one command, where it lives, and the sentence `--help` shows for it."""
+    """Name one command, where it lives, and the sentence `--help` shows for it; some run agents."""
 
     name: str
     target: str
     help: str
+    agents: bool = False
 
 
 class Family(NamedTuple):
@@ -25,7 +26,7 @@ class Family(NamedTuple):
 
 COMMANDS: Final[tuple[Entry | Family, ...]] = (
     Entry("demo", "cli.demo.command:demo", "Play the whole story on a generated repository."),
-    Entry("run", "cli.tasks:run", "Add a plan and work on its task until it rests."),
+    Entry("run", "cli.tasks:run", "Add a plan and work on its task until it rests.", agents=True),
     Family(
         "plan",
         "Write and check plan files.",
@@ -87,7 +88,7 @@ COMMANDS: Final[tuple[Entry | Family, ...]] = (
             Entry("show", "cli.repositories:show", "Show one repository and its policy."),
         ),
     ),
-    Entry("work", "cli.work:work", "Claim tasks and run them."),
+    Entry("work", "cli.work:work", "Claim tasks and run them.", agents=True),
     Entry("recover", "cli.recover:recover", "Repair what dead workers left behind."),
     Family(
         "db",

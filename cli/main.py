@@ -112,7 +112,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(CLASH.format(statemachine.__file__))
         return 3
     streams.steady()
-    line = sys.argv[1:] if arguments is None else arguments
+    line = arguments
+    if line is None:
+        line = sys.argv[1:]
+        if any(isinstance(entry, Entry) and entry.agents for entry in COMMANDS if entry.name in line[:1]):
+            from workspace.agents.handovers import keep_to_ourselves  # noqa: PLC0415 - only where agents are run
+
+            line = keep_to_ourselves(line)
     try:
         outcome = invoke(line)
     except click.exceptions.Exit as ended:
