@@ -129,10 +129,17 @@ class Heartbeat:
                 # After a cut line the server may hold the old connection's lock for a while: never wait for it.
                 signed = signed or workers.try_lock(db, self._worker)
                 due = self._turn(db, due)
-                heard = listening.wait(db, self._bell, jittered(self._poll))
-                if heard.queued or heard.rang:
-                    self._called()
+                self._listen(db, time.monotonic() + jittered(self._poll).total_seconds())
         return due
+
+    def _listen(self, db: Connection, until: float) -> None:
+        """Pass on what may be claimed, until there is something to ask about the leases, or it is time to."""
+        while (left := until - time.monotonic()) > 0:
+            heard = listening.wait(db, self._bell, timedelta(seconds=left))
+            if heard.queued or heard.rang:
+                self._called()
+            if heard.stop or heard.rang:
+                return
 
     def _turn(self, db: Connection, due: float) -> float:
         now = time.monotonic()

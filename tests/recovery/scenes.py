@@ -73,11 +73,11 @@ def kill_working(workshop: Workshop, superuser_url: str) -> None:
 
 @contextmanager
 def serving_with_a_git_that_stops(
-    workshop: Workshop, words: str, *, after: bool = False
+    workshop: Workshop, words: str, *, after: bool = False, **more: Any
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """Serve with a git that rings and holds where its arguments have these words, once the file `armed` is there."""
     with mock.patch.dict(os.environ, {"PATH": a_git_that_stops(workshop, words, after=after)}):
-        serving = workshop.serving()
+        serving = workshop.serving(**more)
         service = serving.__enter__()
     try:
         yield service
