@@ -1,12 +1,10 @@
 """The service: register, recover, claim and drive up to so many tasks at once, and leave in order."""
 
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import timedelta
-from types import FrameType
 
 from statemachine.refusals import LostRace, Refusal, Unavailable
 from store import claims, workers
@@ -14,12 +12,12 @@ from store.engine import Database
 from store.listening import Bell
 from store.tasks import Task
 from worker.farewells import Farewell, as_refusal
-from worker.leases import Heartbeat, jittered
+from worker.leases import jittered
+from worker.presence import registered, signals
 from worker.recoveries import Recover, Recovery
 from worker.settings import WorkSettings
-from worker.station import Call, Sign, Station
+from worker.station import Sign, Station
 from worker.turns import drive, put_back
-from workspace.agents.hosts import this_host
 from workspace.disk.roots import Root
 
 
@@ -43,8 +41,8 @@ def work(
     farewell = Farewell(told=draining, say=say)
     with (
         closing(Bell()) as bell,
-        _signals(draining, bell),
-        _registered(database, root, settings, draining=draining, bell=bell, farewell=farewell, say=say) as station,
+        signals(draining, bell),
+        registered(database, root, settings, draining=draining, bell=bell, farewell=farewell, say=say) as station,
     ):
         recover(draining.is_set)
         _Loop(station, farewell, recover=recover, once=once, only=task).run()
@@ -93,7 +91,7 @@ class _Loop:
         """Claim; a service outlives a database that is away for a while, a single run does not."""
         try:
             if self._doubtful:
-                self._put_back()
+                self._put_back(self._said)
             task = self._claim()
         except (Unavailable, LostRace) as away:
             # A claim whose answer was lost may hold a task that nobody drives.
@@ -120,10 +118,18 @@ class _Loop:
                 task=self._only,
             )
 
-    def _put_back(self) -> None:
-        """Release what this worker holds and no thread drives."""
+    def _put_back(self, apart: Callable[[str], AbstractContextManager[None]]) -> None:
+        """Release what this worker holds and no thread drives, each task apart from the others."""
         for task in self._stray():
-            put_back(self._station, task)
+            with apart(f"task {task.id}"):
+                put_back(self._station, task)
+
+    @contextmanager
+    def _said(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except Refusal as refused:
+            self._station.say(f"{what}: {refused.message} [{refused.code}]")
 
     def _stray(self) -> list[Task]:
         with self._station.database.connection() as db:
@@ -176,9 +182,7 @@ class _Loop:
         step = self._farewell.step
         until = self._rest()
         with step("putting tasks back"):
-            for task in self._stray():
-                with step(f"task {task.id}"):
-                    put_back(self._station, task)
+            self._put_back(step)
         with step("recovery"):
             self._recovery.end(until)
 
@@ -199,73 +203,3 @@ class _Loop:
             )
             self._farewell.failed("shutdown", late)
         return until
-
-
-@contextmanager
-def _registered(
-    database: Database,
-    root: Root,
-    settings: WorkSettings,
-    *,
-    draining: Sign,
-    bell: Bell,
-    farewell: Farewell,
-    say: Callable[[str], None],
-) -> Iterator[Station]:
-    host, call = this_host(), Call()
-    with database.connection() as db:
-        row = workers.register(
-            db,
-            name=settings.name,
-            host=host.id,
-            boot_id=host.boot,
-            pid=host.pid,
-            started=host.started,
-            kinds=[kind.value for kind in settings.kinds],
-            executors=list(settings.executors),
-            slots=settings.slots,
-        )
-    heartbeat = Heartbeat(
-        database, worker=row.id, lease=settings.lease, poll=settings.poll, bell=bell, called=call.make
-    )
-    heartbeat.start()
-    try:
-        yield Station(
-            database=database,
-            root=root,
-            settings=settings,
-            host=host,
-            worker=row.id,
-            heartbeat=heartbeat,
-            say=say,
-            draining=draining,
-            call=call,
-        )
-    finally:
-        with farewell.step("stopping the heartbeat"):
-            heartbeat.stop()
-        with farewell.step("signing off"), database.connection() as db:
-            workers.leave(db, row.id)
-
-
-@contextmanager
-def _signals(draining: Sign, bell: Bell) -> Iterator[None]:
-    """Turn SIGTERM and SIGINT into draining, where this runs in the main thread.
-
-    Once one was heard no other does anything, for as long as the process lives: what is left to do is to leave.
-    """
-
-    def drain(_number: int, _frame: FrameType | None) -> None:
-        draining.set()
-        bell.ring()
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, drain) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        if not draining.is_set():
-            for number, handler in before.items():
-                signal.signal(number, handler)

@@ -67,6 +67,8 @@ def _again(station: Station, task: Task, lease: Lease, trouble: Refusal, pause: 
     """
     if not isinstance(trouble, LostRace | Unavailable) and trouble.code != "not_admitted":
         raise trouble
+    if isinstance(trouble, Unavailable):
+        station.say(f"task {task.id}: {trouble.message} [{trouble.code}]; trying again")
 
     def read() -> tuple[Task, bool]:
         with station.database.connection() as db:

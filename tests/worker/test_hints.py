@@ -132,6 +132,21 @@ def test_a_worker_that_hears_nothing_claims_and_stops_all_the_same(workshop: Wor
     assert workshop.attempts(task)[0].state is AttemptState.cancelled
 
 
+def test_whoever_lives_as_long_as_its_line_goes_past_the_pooler(
+    workshop: Workshop, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    direct = Proxy(workshop.url)
+    monkeypatch.setenv("TASKS_DIRECT_DATABASE_URL", direct.url)
+    with workshop.serving(url=proxy.url) as service:
+        until(lambda: direct.count("LISTEN ") == 2 and direct.count("sign of life"), "it listens")
+        until(lambda: proxy.count("Claim the next"), "it claims")
+        service.terminate()
+    direct.close()
+
+    assert (proxy.count("LISTEN "), proxy.count("sign of life")) == (0, 0)
+    assert direct.count("Claim the next") == 0
+
+
 def test_an_idle_worker_asks_once_for_each_poll_and_says_nothing_else(workshop: Workshop, proxy: Proxy) -> None:
     with workshop.serving(url=proxy.url) as service:
         until(lambda: proxy.count("Claim the next") >= 2, "it claims")
