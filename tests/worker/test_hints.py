@@ -98,7 +98,7 @@ def test_a_listener_whose_line_is_cut_listens_again_and_looks_up_what_it_missed(
         task = a_running_task(database, worker=made.worker)
         lease = made.heartbeat.hold(task=task.id, epoch=task.lease_epoch, context=task.context, sent=time.monotonic())
         with psycopg.connect(superuser_url, autocommit=True) as admin:
-            admin.execute("ALTER TABLE task DISABLE TRIGGER task_tells_stop")
+            admin.execute("ALTER TABLE task DISABLE TRIGGER task_guard")
         stop(database, task, StopReason.user)
 
         made.called.clear()
@@ -113,9 +113,9 @@ def test_a_listener_whose_line_is_cut_listens_again_and_looks_up_what_it_missed(
 
 @pytest.fixture
 def deaf(superuser_url: str) -> None:
-    """Let nobody be told anything."""
+    """Let nobody be told anything: the guards that tell are switched off."""
     with psycopg.connect(superuser_url, autocommit=True) as admin:
-        for name in ("task_tells_added", "task_tells_queued", "task_tells_stop"):
+        for name in ("task_begin", "task_guard"):
             admin.execute(f"ALTER TABLE task DISABLE TRIGGER {name}".encode())
 
 
