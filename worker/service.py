@@ -181,7 +181,7 @@ class _Loop:
         """Let everything claimed come to rest; past the grace of a shutdown it stays for recovery, nothing is lost."""
         step = self._farewell.step
         until = self._rest()
-        with step("putting tasks back"):
+        with step("releasing what is held"):
             self._put_back(step)
         with step("recovery"):
             self._recovery.end(until)
