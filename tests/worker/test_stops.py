@@ -1,5 +1,6 @@
 """An agent that is stopped: by a person, a shutdown, a new revision, its own time limit, the task's budget."""
 
+import os
 from dataclasses import replace
 from datetime import timedelta
 
@@ -42,6 +43,26 @@ def test_a_person_stops_a_running_agent_and_the_task_waits_at_a_failure_gate(wor
     assert workshop.look(task).state is TaskState.needs_human
     assert workshop.events(task)[-1] == "halt"
     assert gate_kind(workshop.database, task) is GateKind.failure
+
+
+@pytest.mark.case("S12")
+def test_an_agent_goes_on_where_the_transaction_that_asked_it_to_stop_is_rolled_back(workshop: Workshop) -> None:
+    go = workshop.folder / "go"
+    os.mkfifo(go)
+    task = workshop.add(f"ring()\nopen({str(go)!r}).close()\nopen('a.txt', 'a').write('x')\n")
+
+    def ask_and_think_better_of_it() -> None:
+        with workshop.database.transaction() as db:
+            interventions.stop(db, task.id, actor="rev")
+            raise ZeroDivisionError
+
+    with workshop.working(task):
+        workshop.heard()
+        with pytest.raises(ZeroDivisionError):
+            ask_and_think_better_of_it()
+        go.write_text("")
+
+    assert workshop.events(task) == ["add", "claim", "settle", "submit"]
 
 
 @pytest.mark.case("S03")

@@ -32,8 +32,9 @@ def keep_to_ourselves(line: Sequence[str]) -> list[str]:
     rest, flag = _without_flag(line)
     secret = {name: value for name, value in os.environ.items() if _NAMES.fullmatch(name) or _VALUES.search(value)}
     secret |= {_VARIABLE: flag} if flag else {}
-    if secret and sys.executable:
-        _begin_anew(rest, sys.orig_argv[1 : len(sys.orig_argv) - len(line)], secret)
+    before, ours = sys.orig_argv[: -len(line)], sys.orig_argv[-len(line) :]
+    if secret and sys.executable and ours == list(line):
+        _begin_anew(rest, before[1:], secret)
     return list(line)
 
 
