@@ -13,13 +13,15 @@ from cli.frame.options import command
 from statemachine.refusals import Refusal
 from statemachine.tasks import TaskState
 
-STRATEGIES: Final = ("ff", "merge", "squash")
+STRATEGIES: Final = ("ff",)
 ENDS: Final = {TaskState.merge_blocked: Exit.merge_blocked, TaskState.needs_human: Exit.waits}
 
 
 @command(example=["tasks merge 12", "tasks merge 12 --strategy ff --json"], changing=True)
 @click.argument("task", type=Id(Noun.task), metavar="ID")
-@click.option("--strategy", type=click.Choice(STRATEGIES), help="Without it, ff where the head descends from the tip.")
+@click.option(
+    "--strategy", type=click.Choice(STRATEGIES), help="The shape of the merge; there is only fast-forward yet."
+)
 def merge(context: Context, *, task: Number, strategy: str | None, if_version: int | None) -> Exit:
     """Bring an approved result to its target."""
     from cli.pages import standings
@@ -28,8 +30,6 @@ def merge(context: Context, *, task: Number, strategy: str | None, if_version: i
     refused = None
     with context.database.connection() as db:
         before = standings.look(db, task.value)
-    where = f"{before.task.target} of {before.repository.target}"
-    context.screen.say(f"merging into {where}; where that branch is checked out and clean, its files follow")
     try:
         landing.merge(
             context.database,
@@ -39,6 +39,7 @@ def merge(context: Context, *, task: Number, strategy: str | None, if_version: i
             strategy=strategy,
             if_version=if_version,
             author_may_approve=context.settings.database_url is None,
+            said=context.screen.say,
         )
     except Refusal as refusal:
         refused = refusal
@@ -46,6 +47,8 @@ def merge(context: Context, *, task: Number, strategy: str | None, if_version: i
         after = standings.look(db, task.value)
     if refused and after.task.version == before.task.version:
         raise refused
+    if after.unchanged and after.task.state is TaskState.merged:
+        context.screen.say("nothing was changed, so there was nothing to merge")
     standings.tell(context, after)
     if refused is None:
         return ENDS.get(after.task.state, Exit.done)

@@ -1,15 +1,18 @@
 """Landing: bring an approved result to its target by one compare-and-swap, writing down what is known."""
 
+import shlex
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 from uuid import uuid4
 
 from statemachine import landings
-from statemachine.landings import MergeFacts, Strategy, strategy_of
+from statemachine.landings import MergeFacts, Strategy
 from statemachine.merges import MergeState
 from statemachine.refusals import LostRace, Refusal
 from statemachine.tasks import TaskEvent
+from statemachine.texts import quote
 from store import approvals, checks, findings, merges, plans, repositories, tasks
 from store.engine import Connection, Database
 from store.repositories import Repository
@@ -23,6 +26,8 @@ from workspace.repository.repositories import RunnerRepository
 # A push ends within PATIENCE or is ended, and is not begun in the lease's last PATIENCE: nobody reconciles one that
 # may still run.
 LEASE: Final = 4 * targets.PATIENCE
+_SHOWN: Final = 7
+"""Hex digits of a commit in a sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +36,8 @@ class _Target:
 
     tip: str | None = None
     holds_result: bool = False
-    dirty: bool = False
+    obstacle: str = ""
+    follows: bool = False
     descends: bool = False
     error: str | None = None
 
@@ -45,12 +51,13 @@ def merge(
     strategy: str | None,
     if_version: int | None,
     author_may_approve: bool,
+    said: Callable[[str], None] = lambda _: None,
 ) -> Task:
     """Merge approved work; refused with its code before anything is written, or begun, pushed and confirmed.
 
-    A push whose outcome is not known leaves the task `merging`: only the target says how it ended.
+    `said` hears that it begins, once nothing stands in its way. A push whose outcome is not known leaves the task
+    `merging`: only the target says how it ended.
     """
-    wanted = Strategy(strategy) if strategy else None
     row, repository = _read(database, task)
     runner = runners.open_repository(root, repository.runner)
     seen = _look(runner, repository, row)
@@ -58,14 +65,15 @@ def merge(
         held = tasks.lock(db, task, if_version=if_version)
         if (held.head, held.target) != (row.head, row.target):
             raise LostRace("stale_view", f"task {task} changed while its target was read", hint=f"tasks show {task}")
-        facts = _facts(db, held, repository, seen, wanted, author_may_approve=author_may_approve)
-        landings.merge(facts)
+        facts = _facts(db, held, repository, seen, author_may_approve=author_may_approve)
+        _admit(landings.merge, facts, held, repository, seen)
         if facts.holds_result:
             return tasks.move(db, held, TaskEvent.confirm_merge, actor=actor, reason="the target already holds it")
-        targets.check_strategy(strategy_of(facts))
-        begun = _begin(db, held, repository, seen, strategy_of(facts), actor=actor)
+        targets.check_strategy(strategy or Strategy.ff)
+        said(f"merging into {row.target} of {repository.target}" + (", whose work tree follows" * seen.follows))
+        begun = _begin(db, held, repository, seen, Strategy.ff, actor=actor)
     begun_at = time.monotonic()
-    _last_look(database, begun, repository, seen, wanted, actor=actor, author_may_approve=author_may_approve)
+    _last_look(database, begun, repository, seen, actor=actor, author_may_approve=author_may_approve)
     return _push(database, runner, begun, actor=actor, until=begun_at + (LEASE - targets.PATIENCE).total_seconds())
 
 
@@ -85,7 +93,8 @@ def _look(runner: RunnerRepository, repository: Repository, task: Task) -> _Targ
     return _Target(
         tip=state.tip,
         holds_result=held,
-        dirty=bool(state.obstacle),
+        obstacle=state.obstacle,
+        follows=state.checked_out is not None,
         descends=state.tip is None or (known and runners.is_ancestor(runner, state.tip, task.head)),
     )
 
@@ -95,7 +104,6 @@ def _facts(
     task: Task,
     repository: Repository,
     seen: _Target,
-    strategy: Strategy | None,
     *,
     author_may_approve: bool,
 ) -> MergeFacts:
@@ -118,10 +126,40 @@ def _facts(
         author_may_approve=bool(repository.policy.get("author_may_approve", author_may_approve)),
         target_error=seen.error,
         holds_result=seen.holds_result,
-        dirty=seen.dirty,
+        dirty=bool(seen.obstacle),
         descends=seen.descends,
-        strategy=strategy,
+        strategy=Strategy.ff,
     )
+
+
+def _admit(
+    ask: Callable[[MergeFacts], None], facts: MergeFacts, task: Task, repository: Repository, seen: _Target
+) -> None:
+    """Ask whether it may go on; what stands in the way of the target is told as it was seen there."""
+    try:
+        ask(facts)
+    except Refusal as refused:
+        raise _told(refused, task, repository, seen) from None
+
+
+def _told(refused: Refusal, task: Task, repository: Repository, seen: _Target) -> Refusal:
+    where = shlex.quote(repository.target)
+    match refused.code:
+        case "target_checked_out":
+            message = f"task {task.id} merges into {quote(task.target)}, which is checked out: {seen.obstacle}"
+            return Refusal(refused.code, message, hint=f"git -C {where} status", **refused.facts)
+        case "not_fast_forward":
+            message = (
+                f"{task.target} has moved: it is at {(seen.tip or '')[:_SHOWN]}, and this result began at "
+                f"{task.base[:_SHOWN]}; only fast-forward merges exist yet"
+            )
+            hint = (
+                f"tasks export {task.id} --format patch | git -C {where} am --keep-cr\n"
+                f"tasks cancel {task.id} --reason 'applied by hand'"
+            )
+            return Refusal(refused.code, message, hint=hint, tip=seen.tip, base=task.base, **refused.facts)
+        case _:
+            return refused
 
 
 def _begin(
@@ -144,7 +182,6 @@ def _last_look(
     begun: merges.Merge,
     repository: Repository,
     seen: _Target,
-    strategy: Strategy | None,
     *,
     actor: str,
     author_may_approve: bool,
@@ -153,7 +190,8 @@ def _last_look(
     try:
         with database.transaction() as db:
             held = tasks.lock(db, begun.task_id)
-            landings.last_look(_facts(db, held, repository, seen, strategy, author_may_approve=author_may_approve))
+            facts = _facts(db, held, repository, seen, author_may_approve=author_may_approve)
+            _admit(landings.last_look, facts, held, repository, seen)
             merges.mark_pushing(db, begun.id)
     except Refusal as refused:
         _fail(database, begun, actor=actor, reason=refused.message)

@@ -115,7 +115,8 @@ def report(failure: Failure, *, json: bool) -> None:
         told = {"code": failure.code, "message": failure.message, "hint": failure.hint, "facts": failure.facts}
         text = as_json({"error": told})
     else:
-        hint = f"\nnext: {failure.hint}" if failure.hint else ""
+        steps = enumerate(failure.hint.splitlines())
+        hint = "".join(f"\n{'     ' if row else 'next:'} {step}" for row, step in steps)
         text = printable(f"error: {failure.message} [{failure.code}]{hint}")
     complain(text + "\n")
 

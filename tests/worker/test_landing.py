@@ -99,8 +99,13 @@ def test_a_target_that_moved_on_is_not_a_fast_forward(workshop: Workshop) -> Non
     task = approved(workshop)
     a_commit(workshop.repository, {"other.txt": "o\n"})
 
-    assert refused(workshop, task, strategy="ff") == "not_fast_forward"
-    assert refused(workshop, task) == "strategy_unsupported"
+    with pytest.raises(Refusal) as refusal:
+        merge(workshop, task)
+
+    assert (refusal.value.code, refused(workshop, task, strategy="ff")) == ("not_fast_forward", "not_fast_forward")
+    tip = git(workshop.repository, "rev-parse", "main")
+    assert f"main has moved: it is at {tip[:7]}, and this result began at {task.base[:7]}" in refusal.value.message
+    assert f"tasks export {task.id} --format patch | git -C {workshop.repository} am" in refusal.value.hint
     assert workshop.look(task).state is TaskState.approved
 
 

@@ -171,11 +171,11 @@ def _refused(now: TargetState, outcome: git.Outcome, old: str | None) -> NoRetur
         raise targets.unreadable(now.place.path, quote(said))
     if now.tip != old:
         _moved(now, old)
+    words = "\n".join(re.findall(r"^remote: (.*?)\s*$", outcome.errors, re.MULTILINE))
     if now.checked_out and _WORK_TREE.search(found[1]):
-        _checked_out(now, found[1])
+        _checked_out(now, found[1] + (f": {quote(words)}" if words else ""))
     if _LOCKED.search(found[1]):
         raise LostRace("lock_timeout", f"{now.ref} of {now.place.path} is locked by another git", reason=found[1])
-    words = "\n".join(re.findall(r"^remote: (.*?)\s*$", outcome.errors, re.MULTILINE))
     raise Refusal(
         "target_refused",
         f"{now.place.path} refused the push ({quote(found[1])}): {quote(words)}",
@@ -199,7 +199,7 @@ def _checked_out(state: TargetState, why: str) -> NoReturn:
     raise Refusal(
         "target_checked_out",
         f"{state.checked_out} has {state.branch} checked out and cannot follow it: {why}",
-        hint="commit or stash what is there, check out another branch",
+        hint=f"git -C {shlex.quote(str(state.checked_out))} status",
         work_tree=str(state.checked_out),
     )
 

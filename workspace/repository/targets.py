@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from statemachine.refusals import Refusal
-from statemachine.texts import quote
+from statemachine.texts import listing, quote
+from workspace.disk import names
 from workspace.repository import git, refs, repositories, sources
 from workspace.repository.repositories import EMPTY_TREES
 
@@ -123,10 +124,15 @@ def _obstacle(place: Place, work_tree: Path, tip: str | None) -> str:
             ("changes that are not staged", ("diff-files",)),
             ("staged changes", ("diff-index", "--cached", head)),
         ):
-            outcome = _ask(git_dir, arguments[0], "--quiet", "--ignore-submodules", *arguments[1:], env=env)
+            shown = (arguments[0], "--name-only", "-z", "--exit-code", "--ignore-submodules", *arguments[1:])
+            outcome = _ask(git_dir, *shown, env=env)
             if outcome.status:
-                return f"its work tree has {what}" if outcome.status == 1 else _broken(outcome)
+                return f"its work tree has {what}: {_listed(outcome)}" if outcome.status == 1 else _broken(outcome)
     return ""
+
+
+def _listed(outcome: git.Outcome) -> str:
+    return listing(names.text(path) for path in _paths(outcome.output))
 
 
 def _broken(outcome: git.Outcome) -> NoReturn:

@@ -117,7 +117,8 @@ def test_a_dirty_work_tree_is_not_touched(checked_out: Scene, kind: str) -> None
 
     refusal = checked_out.refused("target_checked_out")
 
-    assert "commit or stash" in refusal.hint
+    assert '"a.txt"' in refusal.message
+    assert refusal.hint == f"git -C {checked_out.target} status"
 
 
 @pytest.mark.case("M10")
