@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from statemachine import reasons
 from statemachine.attempts import ACTIVE, AttemptKind, AttemptState, StopReason
 from statemachine.decisions import Facts
 from statemachine.findings import FindingKind
@@ -21,7 +22,7 @@ from statemachine.settlement import (
     uses_retry,
 )
 from statemachine.tasks import TaskEvent, TaskState
-from statemachine.texts import clean, counted
+from statemachine.texts import clean
 from store import pauses
 from store.attempts import Attempt, Launched
 from store.engine import Connection
@@ -121,7 +122,7 @@ def settle(db: Connection, report: Report, *, actor: str, believed: Rows | None 
     findings = (*report.findings, *_loss(rows, end))
     facts = _move_facts(rows, report, end, owes=bool(findings or rows.owed_findings))
     event = task_move(facts)
-    why = _why(report, findings, f"{end} ({word})", event)
+    why = _why(rows, report, findings, word, event)
     task = _write(db, rows, report, end=end, word=word, event=event, actor=actor, why=why)
     insert(db, task, findings, actor=actor, attempt=report.attempt, item=rows.item_id)
     if stores_pause(facts):
@@ -286,15 +287,23 @@ def _reason(word: str) -> StopReason | None:
     return next((reason for reason in StopReason if reason == word), None)
 
 
-def _why(report: Report, findings: tuple[NewFinding, ...], ended: str, event: TaskEvent) -> str:
+def _why(rows: Rows, report: Report, findings: tuple[NewFinding, ...], word: str, event: TaskEvent) -> str:
+    """Say why the task comes to a gate, for whoever is to decide there."""
     match event:
         case TaskEvent.raise_finding:
             return "; ".join(finding.summary for finding in findings) or "a finding is owed"
         case TaskEvent.pause:
-            return f"{counted(len(report.out_of_scope), 'path')} outside the declared files changed"
+            return reasons.outside(rows.item_id, [each["path"] for each in report.out_of_scope])
         case TaskEvent.hit_limit:
             return "the budget is spent"
         case TaskEvent.halt:
             return "stopped by a person"
         case _:
-            return clean(f"the attempt ended as {ended}" + (f": {report.failure}" if report.failure else ""), 500)
+            return reasons.failed(
+                item=rows.item_id,
+                kind=rows.kind,
+                word=word,
+                exit_code=report.exit_code,
+                failure=report.failure,
+                failures=rows.failures + 1,
+            )

@@ -108,7 +108,7 @@ def _take(station: Station, task: Task, lease: Lease, step: Step) -> Task:  # no
         case GiveUp(item=item):
             return _move(station, task, lease, TaskEvent.give_up, f"{item or 'a check'} failed and no retry is left")
         case Submit():
-            return _move(station, task, lease, TaskEvent.submit, "every item is done", complete=True)
+            return _move(station, task, lease, TaskEvent.submit, _done(task), complete=True)
 
 
 def _move(
@@ -144,6 +144,11 @@ def _move(
 def _served(station: Station, task: Task, step: RunItem | RunChecks) -> bool:
     kind = step.kind if isinstance(step, RunItem) else AttemptKind.check
     return kind in station.settings.kinds and task.executor in station.settings.executors
+
+
+def _done(task: Task) -> str:
+    changed = "" if task.head != task.base else ", and none of them changed anything"
+    return f"every item is done{changed}"
 
 
 def _asked(item: str | None) -> str:
