@@ -46,7 +46,7 @@ def list_gates(context: Context, *, kind: str | None, limit: int) -> None:
         context.screen.table(("gate", "task", "kind", "open since", "title", "why"), cells)
         context.screen.next_step(f"tasks gate show {rows[0].task_id}")
     else:
-        context.screen.say("nothing waits for a person")
+        context.screen.say(f"no gate of kind {kind} is open" if kind else "nothing waits for a person")
 
 
 @command(example=["tasks gate show 12", "tasks gate show g-1f09c2"])
@@ -68,6 +68,7 @@ def show(context: Context, *, gate: Number | Prefix) -> None:
         "tasks gate approve 12 --dismiss 3 --accept 4 --reason 'seen'",
         "tasks gate approve 12 --amend",
         "tasks gate approve 12 --budget 2h --guidance 'Leave the tests alone.'",
+        "tasks gate approve 12 --then changes --guidance 'Keep the old name too.'",
     ],
     changing=True,
 )
@@ -123,7 +124,7 @@ def approve(
 )
 @click.argument("gate", type=GATE, metavar="ID")
 @click.option("--cancel", "--close", is_flag=True, help="Close the task, where rejecting could send it back instead.")
-@click.option("--guidance", default="", help="What should change; it becomes the next item's intent.")
+@click.option("--guidance", default="", help="What should change; a word to the agent that runs next.")
 @click.option("--reason", default="", help="Why; it is kept with the decision.")
 def reject(
     context: Context, *, gate: Number | Prefix, cancel: bool, guidance: str, reason: str, if_version: int | None

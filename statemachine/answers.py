@@ -28,7 +28,7 @@ ANSWERS: Final[dict[GateKind, Answer]] = {
         before_all=E.resume_pause,
     ),
     G.limit: Answer(approve=(E.retry,), reject=(E.cancel,), before_all=E.resume_pause),
-    G.failure: Answer(approve=(E.retry,), reject=(E.cancel,), before_all=E.resume_pause),
+    G.failure: Answer(approve=(E.retry, E.request_changes), reject=(E.cancel,), before_all=E.resume_pause),
     G.scope: Answer(approve=(E.approve_continuation,), reject=(E.discard_item, E.cancel)),
     G.approval: Answer(approve=(E.approve_start,), reject=(E.cancel,)),
     G.fixed: Answer(approve=(E.continue_anyway,), reject=(E.cancel,)),

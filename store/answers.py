@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from statemachine.gates import GateKind, GateState
-from statemachine.refusals import LostRace
+from statemachine.refusals import LostRace, Refusal
 from statemachine.tasks import TaskEvent
+from statemachine.texts import listing
 from store import approvals, gates, interventions, plans, tasks
 from store.engine import Connection
 from store.finding_answers import answer_findings
@@ -31,7 +32,7 @@ def approve(db: Connection, gate: UUID, word: Word) -> Answered:
         case GateKind.finding:
             moved = answer_findings(db, task, asked, word)
         case GateKind.limit | GateKind.failure:
-            moved = interventions.go_on(db, task, asked, word)
+            moved = _go_on(db, task, asked, word)
         case GateKind.scope:
             moved = continue_in_scope(db, task, asked, word)
         case GateKind.approval:
@@ -67,6 +68,22 @@ def _held(db: Connection, gate: UUID, word: Word) -> tuple[Task, Gate]:
             state=asked.state.value,
         )
     return task, asked
+
+
+def _go_on(db: Connection, task: Task, asked: Gate, word: Word) -> Task:
+    """Try again, or let a fix answer what failed once every item is done; an open pause comes first either way."""
+    if word.then != "changes" or task.owed_pauses:
+        return interventions.go_on(db, task, asked, word)
+    undone = [item.item_id for item in plans.items(db, task.id) if not item.outcome]
+    if undone:
+        raise Refusal(
+            "items_unfinished",
+            f"task {task.id} has items that are not done ({listing(undone)}); what should change is told to them",
+            hint=f"tasks gate approve {task.id} --guidance TEXT",
+            unfinished=undone,
+        )
+    gates.close(db, asked, GateState.approved, actor=word.actor, comment=word.reason)
+    return request_changes(db, task, actor=word.actor, guidance=word.guidance)
 
 
 def _start(db: Connection, task: Task, asked: Gate, word: Word) -> Task:

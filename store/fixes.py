@@ -1,16 +1,20 @@
 """Requested changes: one `fix` item more, that may edit what the done items could touch."""
 
 from dataclasses import replace
+from textwrap import indent
+from typing import Final
 
 from statemachine.attempts import AttemptKind
 from statemachine.plans import Item, ItemKind, Operation, OperationKind, Plan
 from statemachine.refusals import Refusal
 from statemachine.tasks import TaskEvent
 from statemachine.texts import clean, one_line
-from store import plans, tasks
+from store import checks, plans, tasks
 from store.engine import Connection
 from store.interventions import save_covered
 from store.tasks import Change, Task
+
+_MOST_OF_A_TAIL: Final = 2_000
 
 
 def request_changes(db: Connection, task: Task, *, actor: str, guidance: str) -> Task:
@@ -32,14 +36,27 @@ def request_changes(db: Connection, task: Task, *, actor: str, guidance: str) ->
     fixed = replace(plan, items=(*plan.items, fix))
     change = save_covered(db, task, fixed, cause="request_changes", actor=actor) if fix.operations else Change()
     kind = AttemptKind.fix if finished else None
+    told = _with_failed_checks(db, task, plan, guidance) if finished else guidance
     return tasks.move(
         db,
         task,
         TaskEvent.request_changes,
         actor=actor,
         reason=one_line(guidance),
-        change=replace(change, failures=0, losses=0, retries_set=True, next_kind=kind, guidance=guidance),
+        change=replace(change, failures=0, losses=0, retries_set=True, next_kind=kind, guidance=told),
     )
+
+
+def _with_failed_checks(db: Connection, task: Task, plan: Plan, guidance: str) -> str:
+    """Add to a reviewer's words which checks fail on the head, and what those printed last."""
+    results = {each.command: each for each in checks.latest(db, task=task.id, head=task.head) if not each.passed}
+    failed = [
+        f"This check fails on what is there now, with exit status {found.exit_code}:\n\n"
+        f"    {one_line(command, 4_000)}\n\nIt printed last:\n\n{indent(found.tail[-_MOST_OF_A_TAIL:], '    ')}"
+        for command in plan.checks
+        if (found := results.get(command))
+    ]
+    return clean("\n\n".join((guidance, *failed)), tasks.LONGEST_GUIDANCE)
 
 
 def fix_item(plan: Plan, *, done: set[str], guidance: str) -> Item:
@@ -55,7 +72,7 @@ def fix_item(plan: Plan, *, done: set[str], guidance: str) -> Item:
     )
     return Item(
         id=f"F{number}",
-        title="Requested changes",
+        title=one_line(f"Requested changes: {guidance}"),
         intent=guidance,
         kind=ItemKind.fix,
         operations=tuple(Operation(kind=OperationKind.edit, path=path) for path in paths),

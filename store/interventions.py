@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from statemachine import admissions
+from statemachine import admissions, reasons
 from statemachine.admissions import RetryFacts
 from statemachine.attempts import AttemptKind, AttemptState, StopReason
 from statemachine.decisions import Facts
@@ -12,7 +12,7 @@ from statemachine.pauses import PauseState
 from statemachine.plans import Plan
 from statemachine.refusals import Refusal
 from statemachine.tasks import TaskEvent, TaskState
-from statemachine.texts import counted, one_line
+from statemachine.texts import one_line
 from store import approvals, claims, findings, gates, ledger, pauses, plans, tasks
 from store.engine import Connection
 from store.gates import Gate
@@ -75,6 +75,12 @@ def go_on(db: Connection, task: Task, asked: Gate, word: Word) -> Task:
 
 def requeue(db: Connection, task: Task, word: Word) -> Task:
     """Move a task that owes nothing and whose gate is closed back to the queue."""
+    if word.guidance.strip() and all(item.outcome for item in plans.items(db, task.id)):
+        raise Refusal(
+            "guidance_unheard",
+            f"every item of task {task.id} is done, so no agent runs again that could hear a word of guidance",
+            hint=f"tasks gate approve {task.id} --then changes --guidance TEXT",
+        )
     changed = _with_time_limit(db, task, word)
     return tasks.move(
         db,
@@ -96,7 +102,7 @@ def requeue(db: Connection, task: Task, word: Word) -> Task:
 
 def resume_pause(db: Connection, task: Task, pause: Pause, *, actor: str, reason: str) -> Task:
     """Put a task whose other questions are answered back at its scope gate."""
-    why = f"outside the declared files of {pause.item_id}, to be decided: {counted(len(pause.out_of_scope), 'path')}"
+    why = reasons.outside(pause.item_id, [each["path"] for each in pause.out_of_scope])
     return tasks.move(db, task, TaskEvent.resume_pause, actor=actor, reason=reason, question=Question(reason=why))
 
 

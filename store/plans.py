@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from statemachine.attempts import AttemptState
 from statemachine.plans import Plan, item_digest, plan_from_document, plan_to_document
 from statemachine.refusals import NotFound
 from store.engine import Connection
@@ -49,7 +50,14 @@ class ItemRow:
     def state(self) -> str:
         """Say in one word where the item is: done, unchanged, its last attempt's state, or waiting."""
         done = {"commit": "done", "unchanged": "unchanged"}
-        return done[self.outcome] if self.outcome else self.last_state or "waiting"
+        if self.outcome:
+            return done[self.outcome]
+        return "waiting" if self.taken_back else self.last_state or "waiting"
+
+    @property
+    def taken_back(self) -> bool:
+        """Tell whether its last attempt was completed and then discarded by a person."""
+        return self.outcome is None and self.last_state == AttemptState.completed
 
 
 def current(db: Connection, *, task: int, number: int) -> Revision:

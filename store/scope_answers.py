@@ -8,7 +8,7 @@ from statemachine.pauses import PauseState
 from statemachine.plans import Plan, amend_with, granted, revision_problems, validate
 from statemachine.refusals import LostRace, Refusal
 from statemachine.tasks import TaskEvent
-from statemachine.texts import one_line
+from statemachine.texts import clean, one_line, quote
 from store import attempts, findings, gates, ledger, pauses, plans, tasks
 from store.engine import Connection
 from store.gates import Gate
@@ -45,7 +45,15 @@ def discard_paused(db: Connection, task: Task, asked: Gate, word: Word) -> Task:
     pause = _standing(db, task)
     entry = next(entry for entry in ledger.live(db, task.id) if entry.attempt_id == pause.attempt_id)
     gates.close(db, asked, GateState.rejected, actor=word.actor, comment=word.reason)
-    return discard_from(db, task, entry, actor=word.actor, reason=word.reason or "out of scope")
+    reason = word.reason or "out of scope"
+    return discard_from(db, task, entry, actor=word.actor, reason=reason, guidance=_told(pause, word))
+
+
+def _told(pause: Pause, word: Word) -> str:
+    """Say to the agent that runs again what was outside, before the reviewer's own words: else it does the same."""
+    outside = "\n".join(f"- {each['operation']} {quote(each['path'])}" for each in pause.out_of_scope)
+    before = f"An earlier attempt was taken back because it also made changes that are not declared:\n\n{outside}"
+    return clean("\n\n".join(filter(None, (before, word.guidance.strip()))), tasks.LONGEST_GUIDANCE)
 
 
 def _standing(db: Connection, task: Task) -> Pause:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from statemachine.refusals import NotFound
 from statemachine.workers import WorkerState
 from store.engine import Connection
 from store.rows import one, run
@@ -58,6 +59,26 @@ def register(
     )
     assert registered is not None  # noqa: S101 - an INSERT ... RETURNING gives its row or raises
     return registered
+
+
+def get(db: Connection, worker: int) -> Worker:
+    """Read one worker."""
+    found = one(db, Worker, "get_worker", worker=worker)
+    if found is None:
+        raise NotFound("worker_not_found", f"there is no worker {worker}", hint="tasks doctor")
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Clock:
+    now: datetime
+
+
+def clock(db: Connection) -> datetime:
+    """Read the database's clock, by which heartbeats, starts and ends are written."""
+    found = one(db, _Clock, "read_clock")
+    assert found is not None  # noqa: S101 - a SELECT without FROM gives one row
+    return found.now
 
 
 def drain(db: Connection, worker: int) -> None:

@@ -13,14 +13,14 @@ RETRY: Final = frozenset({"budget", "retries", "time_limit", "guidance"})
 APPROVE: Final[Mapping[GateKind, frozenset[str]]] = {
     G.finding: RETRY | {"accept", "dismiss", "dismiss_all", "permit", "then"},
     G.limit: RETRY,
-    G.failure: RETRY,
+    G.failure: RETRY | {"then"},
     G.scope: frozenset({"amend"}),
     G.approval: frozenset(),
     G.fixed: frozenset(),
     G.review: frozenset(),
 }
 REJECT: Final[Mapping[GateKind, frozenset[str]]] = {
-    kind: frozenset({"cancel", "guidance"} if kind is G.review else {"cancel"}) for kind in GateKind
+    kind: frozenset({"cancel", "guidance"} if kind in {G.review, G.scope} else {"cancel"}) for kind in GateKind
 }
 
 
@@ -35,6 +35,8 @@ def refuse_strangers(
     for name in [name for name, value in given.items() if _is_given(value)]:
         if name not in allowed[kind]:
             raise _usage(f"{flag(name)} does not belong to a {kind} gate; {_belonging(allowed[kind])}")
+        if kind is G.failure and given[name] == "review":
+            raise _usage("--then review belongs to a finding gate: here something failed, and no result may pass")
         if paused and name in RETRY | {"then"}:
             raise _usage(f"{flag(name)} has no effect here: the files outside the scope are decided first")
 

@@ -35,7 +35,17 @@ def diff(context: Context, *, task: Number) -> None:
     elif text:
         diffs.show(context.screen, text)
     else:
-        context.screen.say(f"task {task.value} has no commit yet")
+        context.screen.say(_nothing(context, task.value))
+
+
+def _nothing(context: Context, task: int) -> str:
+    from cli.pages.views import look
+
+    with context.database.connection() as db:
+        unchanged = look(db, task).unchanged
+    if unchanged:
+        return f"task {task} changed nothing: every item is done and left all files as they were"
+    return f"task {task} has no commit yet"
 
 
 @command(

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 from cli.frame.context import Context
 from cli.frame.screen import when
+from cli.pages.views import is_for_later
 from statemachine.refusals import NotFound
 from statemachine.tasks import TaskState
 from statemachine.texts import one_line, quote
-from store import gates, repositories, tasks
+from store import gates, repositories, tasks, workers
 from store.engine import Connection
 from store.gates import Gate
 from store.repositories import Repository
@@ -21,6 +22,7 @@ class Row:
     task: Task
     repository: Repository
     gate: Gate | None
+    later: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +38,16 @@ def read(db: Connection, *, state: TaskState | None, repository: str | None, bef
     known = {each.id: each for each in repositories.listing(db)}
     only = named(db, repository).id if repository is not None else None
     found = tasks.board(db, state=state, repository=only, before=before, limit=limit)
-    rows = [Row(task=each, repository=known[each.repository_id], gate=gates.open_gate(db, each)) for each in found]
+    now = workers.clock(db)
+    rows = [
+        Row(
+            task=each,
+            repository=known[each.repository_id],
+            gate=gates.open_gate(db, each),
+            later=f"not before {when(each.available_at)}" if is_for_later(each, now) else "",
+        )
+        for each in found
+    ]
     return Board(rows=rows, more=len(rows) == limit)
 
 
@@ -59,7 +70,7 @@ def show(context: Context, board: Board) -> None:
 
 def _cells(row: Row) -> tuple[object, ...]:
     task = row.task
-    waits = row.gate.kind.value if row.gate else ""
+    waits = row.gate.kind.value if row.gate else row.later
     waits += f" ({task.owed_findings} owed)" if task.owed_findings else ""
     return task.id, task.state.value, waits, one_line(row.repository.name), one_line(task.title), when(task.added_at)
 

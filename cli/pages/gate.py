@@ -1,6 +1,6 @@
 """The page a reviewer decides by: why the gate opened, what was seen, the diff, and what each answer does."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -17,10 +17,12 @@ from cli.pages.finding import evidence
 from cli.pages.portraits import owed, portrait
 from cli.pages.schemas import PageDocument
 from cli.pages.views import View, look
+from statemachine.attempts import AttemptKind
 from statemachine.gates import GateKind, GateState
+from statemachine.plans import Plan
 from statemachine.refusals import Refusal
 from statemachine.texts import one_line, quote
-from store import checks, ledger, outputs
+from store import checks, ledger, outputs, plans
 from store.checks import Result
 from store.engine import Connection
 from store.gates import Gate
@@ -60,7 +62,7 @@ def read(context: Context, named: Number | Prefix) -> Page:
     with context.database.connection() as db:
         gate = gate_named(db, named)
         view = look(db, gate.task_id)
-        results = checks.latest(db, task=gate.task_id, head=gate.head)
+        results = _in_order(checks.latest(db, task=gate.task_id, head=gate.head), _plan(db, view).checks)
         base = _base(db, gate, view)
         files = [each for each in outputs.listing(db, gate.task_id) if _is_latest(each, view)]
     notes: list[str] = []
@@ -113,14 +115,33 @@ def _details(page: Page, *, whole: bool) -> Iterator[list[str]]:
         outside = [f"  {row[1]} {row[2]}" for row in owed(page.view) if row[0] == "scope"]
         yield ["outside the declared files:", *outside]
     for result in page.checks:
-        told = "passed" if result.passed else f"failed (exit {result.exit_code})"
-        yield [f"check {quote(result.command)} {told}", *([] if result.passed else _tail(result.tail))]
+        yield _checked(result)
     if page.view.attempts and (found := page.view.attempts[-1].evidence):
         yield ["the last attempt:", *evidence(found)]
     if page.gate.kind in {GateKind.failure, GateKind.limit, GateKind.finding}:
-        yield from (
-            ["the agent said last:", *_tail(each.tail)] for each in page.outputs if each.kind == "log" and each.tail
-        )
+        yield from (_said(page.view, each) for each in page.outputs if each.kind == "log" and _is_news(page, each))
+
+
+def _checked(result: Result) -> list[str]:
+    name = f"check {quote(result.command)}"
+    if result.passed:
+        return [f"{name} passed"]
+    whole = f"tasks attempt log {short(Noun.attempt, result.attempt_id)}"
+    return [f"{name} failed (it exited with {result.exit_code}); all that was kept: {whole}", *_tail(result.tail)]
+
+
+def _is_news(page: Page, log: Output) -> bool:
+    """Tell whether what was printed is an agent's, or a check's that is not on the page already."""
+    told = {result.attempt_id for result in page.checks if not result.passed}
+    return bool(log.tail) and log.attempt_id not in told
+
+
+def _said(view: View, log: Output) -> list[str]:
+    of = next(each for each in view.attempts if each.id == log.attempt_id)
+    who = "the check" if of.kind is AttemptKind.check else "the agent"
+    more = len(log.tail.splitlines()) > _TAIL or log.truncated or log.size > len(log.tail.encode())
+    whole = f"all of it: tasks attempt log {short(Noun.attempt, log.attempt_id)}"
+    return [f"{who} said last ({'cut; ' if more else ''}{whole}):", *_tail(log.tail)]
 
 
 def _decision(gate: Gate) -> list[str]:
@@ -146,6 +167,16 @@ def _tail(text: str) -> list[str]:
 
 def _is_latest(output: Output, view: View) -> bool:
     return bool(view.attempts) and output.attempt_id == view.attempts[-1].id
+
+
+def _plan(db: Connection, view: View) -> Plan:
+    return plans.current(db, task=view.task.id, number=view.task.revision).plan
+
+
+def _in_order(results: list[Result], commands: Sequence[str]) -> list[Result]:
+    """Put results in the order of the plan; those of an older plan come last."""
+    places = {command: place for place, command in enumerate(commands)}
+    return sorted(results, key=lambda result: places.get(result.command, len(places)))
 
 
 def _base(db: Connection, gate: Gate, view: View) -> str:

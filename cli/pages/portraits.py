@@ -1,6 +1,6 @@
 """A task in words: where it is, what became of each item, what is owed."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from cli.frame.identifiers import Noun, short
@@ -9,28 +9,22 @@ from cli.pages.nouns import why
 from cli.pages.views import View
 from statemachine.allocations import AllocationState
 from statemachine.durations import show_duration
-from statemachine.gates import GateKind
-from statemachine.tasks import TaskState
+from statemachine.tasks import CLOSED, TaskState
 from statemachine.texts import one_line, quote
 from store.attempts import Attempt
 from store.findings import Finding
 from store.plans import ItemRow
 
-S, G = TaskState, GateKind
+S = TaskState
 
 _SHOWN: Final = 12
 """Hex digits of a commit in a sentence."""
 
 _STANDS: Final[dict[TaskState, str]] = {
-    S.queued: "waits for a worker",
-    S.running: "is being worked on",
-    S.in_review: "is done and waits for your review",
-    S.needs_human: "waits for you",
-    S.needs_amendment: "touched files outside its declared scope and waits for you",
-    S.needs_approval: "asks for your approval before it goes on",
-    S.possibly_fixed: "waits for you: its base may hold the change already",
-    S.approved: "can be merged",
-    S.merge_blocked: "is approved, but its last merge was not applied",
+    S.queued: "it waits for a worker",
+    S.approved: "it can be merged",
+    S.merge_blocked: "its last merge was not applied",
+    S.merging: "whether its merge arrived is not known yet",
 }
 
 _HELD: Final = dict.fromkeys((AllocationState.reserved, AllocationState.ready), "workspace")
@@ -39,10 +33,38 @@ _HELD: Final = dict.fromkeys((AllocationState.reserved, AllocationState.ready), 
 
 def stands(view: View) -> str:
     """Say in one sentence where a task is and what it waits for."""
-    gate = f" ({view.gate.kind}: {one_line(view.gate.reason, 300)})" if view.gate else ""
-    stop = "; it was asked to stop" if view.task.stop_reason and view.task.state is S.running else ""
-    told = f": it {_STANDS[view.task.state]}" if view.task.state in _STANDS else ""
-    return f"task {view.task.id} is {view.task.state}{told}{gate}{stop}"
+    task, gate = view.task, view.gate
+    if gate:
+        return f"task {task.id} is {task.state} and waits for you ({gate.kind}): {one_line(gate.reason, 300)}"
+    told = [_STANDS.get(task.state, ""), _later(view), _running(view), _stopping(view)]
+    return f"task {task.id} is {task.state}" + "".join(f"{mark}{said}" for mark, said in _joined(told))
+
+
+def _joined(parts: Iterable[str]) -> Iterator[tuple[str, str]]:
+    return ((", " if row else ": ", part) for row, part in enumerate(filter(None, parts)))
+
+
+def _later(view: View) -> str:
+    return f"not before {when(view.task.available_at)}" if view.waits_for_time else ""
+
+
+def _running(view: View) -> str:
+    """Say which attempt goes on, since when, and whether its worker still speaks."""
+    if view.running is None:
+        return ""
+    attempt, worker = view.running.attempt, view.running.worker
+    began = attempt.started_at or attempt.admitted_at
+    limit = f" of {show_duration(view.running.time_limit)}" if view.running.time_limit else ""
+    return (
+        f"{attempt.item_id or 'checks'} attempt {attempt.number} for {show_duration(view.now - began)}{limit}, "
+        f"worker {one_line(worker.name)}, heard {show_duration(view.now - worker.heartbeat_at)} ago"
+    )
+
+
+def _stopping(view: View) -> str:
+    if view.task.state is not S.running or not view.task.stop_reason:
+        return ""
+    return "closed as soon as this has ended" if view.task.cancel_requested else "asked to stop"
 
 
 def progress(view: View) -> list[str]:
@@ -100,23 +122,31 @@ def _facts(view: View) -> list[tuple[str, str]]:
         ("head", abbreviated(task.head) if task.head != task.base else ""),
         ("target", f"{quote(task.target)} of {quote(view.repository.target)}"),
         ("executor", task.executor),
+        ("not before", when(task.available_at) if view.waits_for_time else ""),
         ("budget", budget),
         (_HELD.get(kept.state, kept.state.value) if kept else "", workspace),
         ("added", f"{when(task.added_at)} by {quote(task.author)}"),
         ("version", str(task.version)),
+        ("guidance", quote(task.guidance, 500) if _is_pending(view) else ""),
     ]
     return [(name, value) for name, value in every if value]
 
 
+def _is_pending(view: View) -> bool:
+    """Tell whether somebody's words wait to be put into a prompt."""
+    return bool(view.task.guidance) and view.undone is not None and view.task.state not in CLOSED
+
+
 def _item(row: ItemRow) -> tuple[str, ...]:
-    return (one_line(row.item_id), row.state, abbreviated(row.commit), one_line(row.title))
+    state = f"{row.state}, taken back" if row.taken_back else row.state
+    return (one_line(row.item_id), state, abbreviated(row.commit), one_line(row.title))
 
 
 def _attempt(row: Attempt) -> tuple[str, ...]:
     exit_code = f"exit {row.exit_code}" if row.exit_code is not None else ""
     said = ", ".join(part for part in (why(row), exit_code) if part)
     failure = one_line(row.failure, 200)
-    return (short(Noun.attempt, row.id), row.kind, row.item_id or "", row.state, said, failure)
+    return (str(row.number), short(Noun.attempt, row.id), row.item_id or row.kind, row.state, said, failure)
 
 
 def _finding(row: Finding) -> tuple[str, ...]:

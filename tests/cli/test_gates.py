@@ -1,14 +1,16 @@
 import threading
+from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
 
 import pytest
 
 from cli.pages.schemas import DecidedDocument
+from statemachine.attempts import AttemptKind
 from statemachine.gates import GateKind
 from statemachine.plans import Plan
-from statemachine.settlement import Outcome
-from store import gates, plans, repositories
+from statemachine.settlement import Isolation, Outcome
+from store import checks, gates, plans, repositories
 from store import tasks as rows
 from store.engine import Database
 from store.tasks import Task
@@ -63,16 +65,17 @@ def test_the_list_shows_what_waits_oldest_first(database: Database, tasks: Termi
 
 def test_an_empty_list_says_that_nothing_waits(tasks: Terminal) -> None:
     assert tasks("gate", "list").out == "nothing waits for a person\n"
+    assert tasks("gate", "list", "--kind", "limit").out == "no gate of kind limit is open\n"
     assert tasks("gate", "list", "--json").json == []
 
 
 @pytest.mark.parametrize(
     ("kind", "approving", "rejecting"),
     [
-        (GateKind.finding, "--accept 1 --reason TEXT", ""),
+        (GateKind.finding, "--accept 1 --reason TEXT --guidance TEXT", ""),
         (GateKind.limit, "--budget 1h", ""),
         (GateKind.failure, "", ""),
-        (GateKind.scope, "--amend", " --cancel"),
+        (GateKind.scope, "--amend", " --guidance TEXT"),
         (GateKind.approval, "", ""),
         (GateKind.fixed, "", ""),
         (GateKind.review, "", " --guidance TEXT"),
@@ -457,7 +460,7 @@ def test_rejecting_out_of_scope_work_keeps_its_commit_under_a_ref_and_moves_the_
     assert refs.read(runner, refs.task_ref(task.id)) == task.base
     discarded = refs.listing(runner, f"{refs.PREFIX}/discarded")
     assert list(discarded.values()) == [task.head]
-    assert [item["state"] for item in done.json["items"]] == ["completed"]
+    assert [item["state"] for item in done.json["items"]] == ["waiting"]
 
 
 def test_a_decision_stands_where_the_refs_cannot_follow(database: Database, tasks: Terminal) -> None:
@@ -498,3 +501,106 @@ def test_a_finding_decided_on_a_paused_task_leads_back_to_its_scope_gate(
     assert (refused.code, refused.error["code"]) == (2, "usage")
     assert "--budget has no effect here" in refused.error["message"]
     assert (done.json["state"], done.json["gate"]["kind"]) == ("needs_amendment", "scope")
+
+
+def a_task_whose_check_fails(database: Database) -> Task:
+    """Walk a task to its failure gate: its item is done, and one of its checks does not pass."""
+    task = factories.a_running_task(database, plan=factories.a_plan(checks=("lint", "pytest -q")))
+    done = factories.a_done_item(database, task)
+    attempt = factories.an_attempt(database, done, item=None, kind=AttemptKind.check)
+    with database.connection() as db:
+        for command, code in (("pytest -q", 1), ("lint", 0)):
+            told = {"exit_code": code, "passed": not code, "tail": f"{command}: 2 of 3\n"}
+            checks.add(db, task=task.id, attempt=attempt.id, head=done.head, command=command, **told)
+    failed = {"exit_code": 1, "failure_code": "checks_failed", "failure": "this check failed: pytest -q"}
+    return factories.a_settled(database, done, attempt, **failed).task
+
+
+def test_a_check_that_fails_is_answered_by_changes_first(database: Database, tasks: Terminal) -> None:
+    task = a_task_whose_check_fails(database)
+
+    document = tasks("gate", "show", task.id, "--json").json
+    done = tasks("gate", "approve", task.id, "--then", "changes", "--guidance", "Round up.", "--json")
+
+    command = f"tasks gate approve {task.id}"
+    answers = [(each["event"], each["command"]) for each in document["approve"]]
+    assert answers == [
+        ("request_changes", f"{command} --then changes --guidance TEXT"),
+        ("retry", command),
+    ]
+    assert "no agent runs" in document["approve"][1]["effect"]
+    assert (done.json["state"], done.json["decided"]["state"]) == ("queued", "approved")
+    assert [(item["id"], item["kind"], item["title"]) for item in done.json["items"][1:]] == [
+        ("F1", "fix", "Requested changes: Round up.")
+    ]
+    with database.connection() as db:
+        guidance = rows.get(db, task.id).guidance
+    assert guidance.startswith("Round up.\n\nThis check fails")
+    assert "    pytest -q\n\nIt printed last:\n\n    pytest -q: 2 of 3\n" in guidance
+    assert "lint" not in guidance
+
+
+@pytest.mark.parametrize("command", [("gate", "approve"), ("retry",)])
+def test_guidance_that_no_agent_would_hear_is_refused_with_the_way_to_be_heard(
+    database: Database, tasks: Terminal, command: tuple[str, ...]
+) -> None:
+    task = a_task_whose_check_fails(database)
+
+    done = tasks(*command, task.id, "--guidance", "Round up.", "--json")
+
+    assert (done.code, done.error["code"]) == (3, "guidance_unheard")
+    assert done.error["hint"] == f"tasks gate approve {task.id} --then changes --guidance TEXT"
+    assert state_of(database, task) == "needs_human"
+
+
+def test_changes_are_not_asked_of_items_that_never_came_to_an_end(database: Database, tasks: Terminal) -> None:
+    task = factories.a_task_at_gate(database, GateKind.failure)
+
+    done = tasks("gate", "approve", task.id, "--then", "changes", "--guidance", "Round up.", "--json")
+
+    assert (done.code, done.error["code"]) == (3, "items_unfinished")
+    assert done.error["hint"] == f"tasks gate approve {task.id} --guidance TEXT"
+
+
+def test_an_agent_that_left_its_scope_is_told_what_it_did_and_the_reviewer_s_words(
+    database: Database, tasks: Terminal
+) -> None:
+    task = factories.a_task_at_gate(database, GateKind.scope)
+
+    done = tasks("gate", "reject", task.id, "--guidance", "Only the one file.", "--json")
+    shown = tasks("show", task.id).out
+
+    with database.connection() as db:
+        guidance = rows.get(db, task.id).guidance
+    assert done.code == 0
+    assert '- add "extra.txt"\n\nOnly the one file.' in guidance
+    assert "P1  waiting, taken back" in shown
+    assert "Only the one file." in shown
+
+
+def test_checks_are_shown_in_the_order_of_the_plan_with_the_way_to_all_they_printed(
+    database: Database, tasks: Terminal
+) -> None:
+    task = a_task_whose_check_fails(database)
+
+    page = tasks("gate", "show", task.id).out
+
+    assert page.index('check "lint" passed') < page.index('check "pytest -q" failed (it exited with 1)')
+    assert "all that was kept: tasks attempt log a-" in page
+    assert "this check failed: pytest -q (it exited with 1)" in page
+
+
+def test_an_agent_that_ran_out_of_time_is_offered_more(database: Database, tasks: Terminal) -> None:
+    task = factories.a_task_at_gate(database, GateKind.failure, isolation=Isolation.timeout, exit_code=None)
+
+    document = tasks("gate", "show", task.id, "--json").json
+
+    assert "--time-limit" in document["approve"][0]["command"]
+    assert document["reason"] == "the agent of P1 ran past its time limit and was ended"
+
+
+def test_a_budget_that_is_spent_is_doubled_by_what_may_be_typed(database: Database, tasks: Terminal) -> None:
+    plan = factories.a_plan(budget=timedelta(hours=2))
+    task = factories.a_task_at_gate(database, GateKind.limit, factories.a_task(database, plan=plan))
+
+    assert f"tasks gate approve {task.id} --budget 4h" in tasks("show", task.id).out

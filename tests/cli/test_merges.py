@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from statemachine.gates import GateKind
+from statemachine.settlement import Outcome
 from store import tasks as rows
 from store.engine import Database
 from store.tasks import Task
@@ -69,6 +70,7 @@ def test_a_work_tree_with_changes_is_not_touched(database: Database, tasks: Term
     done = tasks("merge", task.id, "--json")
 
     assert (done.code, done.error["code"]) == (3, "target_checked_out")
+    assert 'changes that are not staged: "README.md"' in done.error["message"]
     assert (source / "README.md").read_text() == "mine\n"
     assert factories.git(source, "rev-parse", "main") == task.base
     with database.connection() as db:
@@ -117,3 +119,34 @@ def test_an_old_version_is_a_stale_view(database: Database, tasks: Terminal, tmp
     done = tasks("merge", task.id, "--if-version", task.version - 1, "--json")
 
     assert (done.code, done.error["code"]) == (4, "stale_view")
+
+
+def test_a_merge_is_announced_only_once_nothing_stands_in_its_way(
+    database: Database, tasks: Terminal, tmp_path: Path
+) -> None:
+    source = factories.a_repository(tmp_path)
+    task = an_approved_result(database, tasks, source)
+    (source / "README.md").write_text("mine\n")
+    refused = tasks("merge", task.id)
+    factories.git(source, "checkout", "--quiet", "README.md")
+
+    merged = tasks("merge", task.id)
+
+    assert "merging into" not in refused.out
+    assert merged.out.startswith(f"merging into main of {source}, whose work tree follows\n")
+
+
+def test_a_result_without_a_change_says_so_wherever_it_is_looked_at(
+    database: Database, tasks: Terminal, tmp_path: Path
+) -> None:
+    repository = factories.a_fetched_repository(database, open_root(tasks.root), factories.a_repository(tmp_path))
+    task = factories.a_task_of(database, open_root(tasks.root), repository)
+    waiting = factories.a_task_at_gate(database, GateKind.review, task, outcome=Outcome.unchanged)
+
+    diff, shown = tasks("diff", waiting.id), tasks("show", waiting.id)
+    tasks("gate", "approve", waiting.id, "--as", "rev")
+    merged = tasks("merge", waiting.id)
+
+    assert diff.out == f"task {waiting.id} changed nothing: every item is done and left all files as they were\n"
+    assert f"next: tasks attempt log {waiting.id}\n      tasks gate reject {waiting.id} --guidance TEXT" in shown.out
+    assert "nothing was changed, so there was nothing to merge" in merged.out

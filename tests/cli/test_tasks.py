@@ -1,7 +1,9 @@
 import json
 import os
+import re
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -47,7 +49,7 @@ def test_show_says_what_to_type_next_at_every_kind_of_gate(database: Database, t
 
     done = tasks("show", task.id)
 
-    assert done.out.startswith(f"task {task.id} is {task.state}: it ")
+    assert done.out.startswith(f"task {task.id} is {task.state} and waits for you ({kind}): ")
     assert "Retry uploads" in done.out
     assert f"tasks gate approve {task.id}" in done.out
     assert f"tasks gate reject {task.id}" in done.out
@@ -139,7 +141,11 @@ def test_stop_asks_a_running_task_to_stop(database: Database, tasks: Terminal) -
     done = tasks("stop", task.id)
 
     assert done.code == 0
-    assert f"task {task.id} is running: it is being worked on; it was asked to stop" in done.out
+    assert re.search(
+        rf"task {task.id} is running: P1 attempt 1 for \ds, worker worker, heard \ds ago, asked to", done.out
+    )
+    assert f"\nnext: tasks show {task.id}\n" in done.out
+    assert "tasks stop" not in done.out
     with database.connection() as db:
         assert rows.get(db, task.id).stop_reason == "user"
 
@@ -173,6 +179,28 @@ def test_cancel_of_a_running_task_is_remembered(database: Database, tasks: Termi
 
     with database.connection() as db:
         assert rows.get(db, task.id).cancel_requested
+
+
+def test_cancel_of_a_running_task_says_when_it_closes(database: Database, tasks: Terminal) -> None:
+    task = factories.a_running_task(database)
+    factories.an_attempt(database, task)
+
+    done = tasks("cancel", task.id)
+
+    assert "closed as soon as this has ended\n" in done.out
+    assert "asked to stop" not in done.out
+
+
+def test_a_task_for_later_says_so_and_nobody_is_told_to_work_on_it(database: Database, tasks: Terminal) -> None:
+    later = datetime.now(UTC).replace(microsecond=0) + timedelta(days=1)
+    task = factories.a_task(database, not_before=later)
+    told = f"not before {later:%Y-%m-%d %H:%M:%SZ}"
+
+    shown, board = tasks("show", task.id), tasks("list")
+
+    assert shown.out.startswith(f"task {task.id} is queued: it waits for a worker, {told}\n")
+    assert "tasks work" not in shown.out
+    assert told in board.out
 
 
 def test_retry_queues_a_task_that_owes_nothing(database: Database, tasks: Terminal) -> None:

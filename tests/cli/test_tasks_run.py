@@ -6,9 +6,11 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
+from cli.frame.identifiers import Noun, short
 from cli.pages.schemas import TaskDocument
 from tests import factories
 from tests.cli.conformity import conforms
@@ -93,12 +95,12 @@ def test_a_run_says_what_is_not_protected_how_it_rests_and_what_to_type(desk: De
     lines = done.out.splitlines()
     assert lines[0] == "task 1 is added"
     assert lines[1] == executors.find("local").unprotected
-    assert lines[2].startswith("task 1 is in_review: it is done and waits for your review")
+    assert lines[2] == "task 1 is in_review and waits for you (review): every item is done"
     assert [line.split()[:2] for line in lines[4:6]] == [["P1", "done"], ["P2", "done"]]
     assert lines[-3:] == [
         "next: tasks diff 1",
         "      tasks gate approve 1",
-        "      tasks gate reject 1 --guidance TEXT",
+        "      tasks gate reject 1 --guidance TEXT   # sends it back with your words",
     ]
     assert "P1" in done.err
 
@@ -107,7 +109,7 @@ def test_a_run_says_what_is_not_protected_how_it_rests_and_what_to_type(desk: De
     ("agent", "kind", "item", "typed"),
     [
         ("straying", "scope", "done", "tasks gate approve 1 --amend"),
-        ("linking", "finding", "failed", "tasks gate approve 1 --accept 1 --reason TEXT"),
+        ("linking", "finding", "failed", "tasks gate approve 1 --accept 1 --reason TEXT --guidance TEXT"),
         ("failing", "failure", "failed", "tasks gate approve 1"),
     ],
 )
@@ -132,7 +134,9 @@ def test_the_page_after_a_failure_shows_what_the_agent_said_last(desk: Desk) -> 
 
     page = desk.tasks("gate", "show", 1).out
 
-    assert "the agent said last:\n  | something went \\x1b[31mwrong\n" in page
+    name = short(Noun.attempt, UUID(desk.tasks("show", 1, "--json").json["attempts"][0]["id"].removeprefix("a-")))
+    said = f"the agent said last (all of it: tasks attempt log {name}):"
+    assert f"{said}\n  | something went \\x1b[31mwrong\n" in page
 
 
 def test_the_page_after_a_finding_shows_what_was_not_committed(desk: Desk) -> None:

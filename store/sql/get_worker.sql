@@ -1,0 +1,2 @@
+-- One worker.
+SELECT * FROM worker WHERE id = %(worker)s
