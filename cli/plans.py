@@ -35,18 +35,19 @@ def init(context: Context, *, file: Path) -> None:
 
 @command(example="tasks plan check plan.yaml --repo .")
 @click.argument("plan", metavar="PLAN")
-@click.option("--repo", required=True, metavar="PATH", help="The repository it is meant for; it is only read.")
+@click.option("--repo", required=True, metavar="NAME|PATH", help="The repository it is meant for; it is only read.")
 def check(context: Context, *, plan: str, repo: str) -> None:
     """Check a plan against a repository."""
     from shlex import quote
 
     from cli.plan_files import input as given
     from statemachine.texts import one_line
-    from worker.additions import check_plan
+    from worker.additions import check_plan, missing_branch
 
     file = given.read(plan)
+    source, target = _placed(context, repo)
     with given.located(file):
-        base, tree = check_plan(file.plan, source=repo)
+        base, tree = check_plan(file.plan, source=source, agents=context.settings.agents, folder=given.folder(plan))
     told: PlanDocument = {
         "title": file.plan.title,
         "base": base,
@@ -58,9 +59,24 @@ def check(context: Context, *, plan: str, repo: str) -> None:
     context.screen.text(f"{one_line(file.plan.title)}: the plan is fine on {base[:12]}")
     for item in file.plan.items:
         context.screen.text(f"  {one_line(item.id)}  {one_line(item.title)}", *_touches(item, tree.entries))
+    if note := missing_branch(target, file.plan.target):
+        context.screen.warn(note)
     context.screen.say(f"afterwards the tree holds {len(tree.entries)} files, as far as the plan names them")
     context.screen.detail(*(f"  {mode}  {_quoted(path)}" for path, mode in sorted(tree.entries.items())))
     context.screen.next_step(f"tasks run {quote(plan)} --repo {quote(repo)} --agent 'COMMAND'")
+
+
+def _placed(context: Context, repo: str) -> tuple[str, str]:
+    """Find where a repository and its merge target are; only a word that is no folder needs the database."""
+    import os
+
+    if os.sep in repo or Path(repo).exists():
+        return repo, repo
+    from cli.pages import boards
+
+    with context.database.connection() as db:
+        row = boards.named(db, repo)
+    return row.source, row.target
 
 
 def _document(item: "Item", tree: Mapping[str, str]) -> "PlanItemDocument":

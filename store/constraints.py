@@ -42,9 +42,7 @@ _REPOSITORIES: Final = {
     "repository_name_key": Meaning(
         "name_taken", "a repository of this name exists already", "choose another with --name"
     ),
-    "repository_source_key": Meaning(
-        "already_added", "this repository was added before", "see: tasks repo list", LostRace
-    ),
+    "repository_source_key": Meaning("already_added", "this repository was added before", "tasks repo list"),
     "repository_name_length": Meaning(
         "bad_name", "a repository's name has 1 to 200 characters", "choose one with --name"
     ),

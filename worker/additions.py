@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -14,10 +13,10 @@ from store import repositories, tasks
 from store.engine import Connection, Database
 from store.repositories import Repository
 from store.tasks import Task
+from worker import commands
 from workspace import executors
-from workspace.agents.environments import command
 from workspace.disk.roots import Root, refuse_overlap
-from workspace.repository import refs, sources
+from workspace.repository import refs, sources, targets
 from workspace.repository import repositories as runners
 from workspace.repository.repositories import RunnerRepository
 from workspace.repository.sources import Source
@@ -95,11 +94,30 @@ def _known(db: Connection, word: str) -> Repository | None:
     return named or placed
 
 
-def check_plan(plan: Plan, *, source: str) -> tuple[str, ProjectedTree]:
-    """Validate a plan on a person's repository, which is only read; gives the base and the projected tree."""
+def check_plan(plan: Plan, *, source: str, agents: Mapping[str, str], folder: Path) -> tuple[str, ProjectedTree]:
+    """Validate a plan on a person's repository, which is only read; gives the base and the projected tree.
+
+    Its agent is looked at where it names one; the command line may name another later.
+    """
     place = sources.inspect_source(source)
     base = sources.resolve(place, plan.base)
-    return base, validate(plan, _modes(RunnerRepository(place.git_dir, place.object_format), base))
+    modes = _modes(RunnerRepository(place.git_dir, place.object_format), base)
+    tree = validate(plan, modes)
+    if plan.agent:
+        settled = commands.settled(plan, agents, folder=folder)
+        commands.find_in(modes, settled.agent or "", folder=folder)
+    else:
+        commands.check_lines(plan)
+    return base, tree
+
+
+def missing_branch(target: str, branch: str | None) -> str:
+    """Say that a merge will make the branch it goes to; nothing where it is there, or nobody can tell."""
+    try:
+        there = branch is None or targets.target_state(target, branch).tip is not None
+    except Refusal:
+        there = True
+    return "" if there else f"{target} has no branch {quote(branch or '')}; a merge will create it"
 
 
 def add_task(
@@ -111,18 +129,25 @@ def add_task(
     executor: str,
     actor: str,
     agents: Mapping[str, str],
+    folder: Path | None = None,
     not_before: datetime | None = None,
     priority: int = 0,
 ) -> Task:
-    """Add a task: everything is looked at first, then objects are fetched, then the rows, then the base's ref."""
+    """Add a task: everything is looked at first, then objects are fetched, then the rows, then the base's ref.
+
+    A relative path of the agent is meant from `folder`, without one from the current folder.
+    """
     executors.find(executor).probe()
-    settled = replace(plan, agent=agent_command(plan.agent, agents))
+    here = folder or Path.cwd()
+    settled = commands.settled(plan, agents, folder=here)
     known = find_or_add_repository(database, root, repository, actor=actor)
     source = sources.inspect_source(known.source)
     base = sources.resolve(source, plan.base)
     runner = runners.open_repository(root, known.runner)
     runners.fetch(runner, source, base)
-    validate(settled, _modes(runner, base))
+    modes = _modes(runner, base)
+    commands.find_in(modes, settled.agent or "", folder=here)
+    validate(settled, modes)
     with database.connection() as db:
         task = tasks.add(
             db,
@@ -138,16 +163,6 @@ def add_task(
     refs.hold(runner, refs.base_ref(task.id), base)
     refs.hold(runner, refs.task_ref(task.id), base)
     return task
-
-
-def agent_command(agent: str | None, agents: Mapping[str, str]) -> str:
-    """Turn an agent's name into its command; a text that names no agent is a command itself, if it can be run."""
-    if not agent:
-        raise Refusal("agent_missing", "neither the plan nor the command line names an agent", hint="--agent COMMAND")
-    if agent in agents:
-        return agents[agent]
-    command(agent, prompt_file=Path("prompt.md"), prompt="")
-    return agent
 
 
 def _refuse_conversions(runner: RunnerRepository, source: Source) -> None:

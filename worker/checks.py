@@ -90,7 +90,7 @@ def _order(run: Run, text: str, number: int) -> Order:
         home=Path.home(),
     )
     return Order(
-        argv=command(text, prompt_file=Path("/dev/null"), prompt="", path=given["PATH"]),
+        argv=command(text, prompt_file=Path("/dev/null"), prompt="", path=given["PATH"], what="check"),
         environment=given,
         output=run.folder / f"check-{number}.log",
         time_limit=TIME_LIMIT,

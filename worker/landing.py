@@ -70,7 +70,7 @@ def merge(
         if facts.holds_result:
             return tasks.move(db, held, TaskEvent.confirm_merge, actor=actor, reason="the target already holds it")
         targets.check_strategy(strategy or Strategy.ff)
-        said(f"merging into {row.target} of {repository.target}" + (", whose work tree follows" * seen.follows))
+        said(f"merging into {row.target} of {repository.target}{_aside(seen)}")
         begun = _begin(db, held, repository, seen, Strategy.ff, actor=actor)
     begun_at = time.monotonic()
     _last_look(database, begun, repository, seen, actor=actor, author_may_approve=author_may_approve)
@@ -130,6 +130,12 @@ def _facts(
         descends=seen.descends,
         strategy=Strategy.ff,
     )
+
+
+def _aside(seen: _Target) -> str:
+    if seen.tip is None:
+        return ", which is a new branch"
+    return ", whose work tree follows" if seen.follows else ""
 
 
 def _admit(

@@ -5,6 +5,8 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +14,7 @@ import click
 from cli.frame.context import Context
 from cli.frame.exits import RESTS, Exit
 from cli.frame.options import command
+from statemachine.refusals import Refusal
 
 if TYPE_CHECKING:
     from store.tasks import Task
@@ -109,11 +112,18 @@ def added(
 ) -> "Task":
     """Add the task; the problems of its plan are told with their lines."""
     from cli.plan_files import input as given
-    from worker.additions import add_task
+    from store import repositories
+    from worker.additions import add_task, missing_branch
 
     file = given.read(plan)
+    if not (agent or file.plan.agent):
+        raise Refusal(
+            "agent_missing",
+            "neither the plan nor the command line names an agent",
+            hint=f"{context.command} {quote(plan)} --repo {quote(repo)} --agent 'COMMAND'",
+        )
     with given.located(file):
-        return add_task(
+        task = add_task(
             context.database,
             context.root,
             plan=replace(file.plan, agent=agent) if agent else file.plan,
@@ -121,6 +131,12 @@ def added(
             executor=executor or context.settings.executor,
             actor=context.actor,
             agents=context.settings.agents,
+            folder=Path.cwd() if agent else given.folder(plan),
             not_before=not_before,
             priority=priority,
         )
+    with context.database.connection() as db:
+        target = repositories.get(db, task.repository_id).target
+    if note := missing_branch(target, task.target):
+        context.screen.warn(note)
+    return task

@@ -16,6 +16,11 @@ def read(name: str) -> PlanFile:
     return load_plan(Path(name))
 
 
+def folder(name: str) -> Path:
+    """Name the folder a relative path in this plan is meant from."""
+    return Path.cwd() if name == "-" else Path(name).expanduser().absolute().parent
+
+
 @contextmanager
 def located(file: PlanFile) -> Iterator[None]:
     """Give the problems a tree has with a plan the lines of its file."""

@@ -142,3 +142,23 @@ def test_init_without_a_name_writes_here(tasks: Terminal, tmp_path: Path) -> Non
 
     assert done.json == {"path": str(tmp_path / "plan.yaml")}
     assert (tmp_path / "plan.yaml").exists()
+
+
+def test_check_looks_at_the_commands_and_at_the_branch_a_merge_would_go_to(tasks: Terminal, tmp_path: Path) -> None:
+    source = factories.a_repository(tmp_path)
+    head = "title: Retry uploads\n"
+
+    shell = written(tmp_path, PLAN.replace(head, head + "checks: ['echo a > b']\n"))
+    in_a_shell = tasks("plan", "check", shell, "--repo", source, "--json")
+    missing = written(tmp_path, PLAN.replace(head, head + "agent: ./agent.sh\n"))
+    not_there = tasks("plan", "check", missing, "--repo", source, "--json")
+    (tmp_path / "agent.sh").write_text("#!/bin/sh\n")
+    (tmp_path / "agent.sh").chmod(0o755)
+    beside_the_plan = tasks("plan", "check", missing, "--repo", source)
+    new = written(tmp_path, PLAN.replace("target: main", "target: nosuch"))
+    branch = tasks("plan", "check", new, "--repo", source)
+
+    assert in_a_shell.error["code"] == "check_invalid"
+    assert not_there.error["code"] == "agent_not_found"
+    assert (beside_the_plan.code, branch.code) == (0, 0)
+    assert branch.err == f'warning: {source} has no branch "nosuch"; a merge will create it\n'

@@ -48,7 +48,7 @@ def test_what_cannot_be_registered_is_refused(tasks: Terminal, tmp_path: Path) -
     twice = tasks("repo", "add", source, "--name", "other", "--json")
     nothing = tasks("repo", "add", tmp_path, "--json")
 
-    assert (twice.code, twice.error["code"]) == (4, "already_added")
+    assert (twice.code, twice.error["code"]) == (3, "already_added")
     assert (nothing.code, nothing.error["code"]) == (3, "source_not_a_repository")
     assert len(tasks("repo", "list", "--json").json) == 1
 

@@ -200,7 +200,8 @@ def test_bad_input_is_refused_by_name_and_leaves_no_task(
 def test_a_plan_without_an_agent_wants_one(desk: Desk) -> None:
     done = desk.tasks("add", desk.plan(), "--repo", desk.source, "--json")
 
-    assert (done.code, done.error["code"], done.error["hint"]) == (3, "agent_missing", "--agent COMMAND")
+    typed = f"tasks add {desk.plan()} --repo {desk.source} --agent 'COMMAND'"
+    assert (done.code, done.error["code"], done.error["hint"]) == (3, "agent_missing", typed)
 
 
 def test_add_queues_a_task_for_later(desk: Desk) -> None:

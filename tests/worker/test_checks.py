@@ -39,10 +39,16 @@ def test_what_a_check_writes_is_thrown_away_with_its_tree(workshop: Workshop) ->
 
 
 def test_a_check_that_does_not_exist_fails_with_its_name(workshop: Workshop) -> None:
-    task = workshop.run(WRITE, checks=("no-such-program --flag",))
+    program = workshop.folder / "no-such-program"
+    program.write_text("#!/bin/sh\n", encoding="utf-8")
+    program.chmod(0o755)
+    added = workshop.add(WRITE, checks=(f"{program} --flag",))
+    program.unlink()
+
+    task = workshop.work(added)
 
     last = workshop.attempts(task)[-1]
-    assert (last.state, last.failure_code) == (AttemptState.failed, "agent_not_found")
+    assert (last.state, last.failure_code) == (AttemptState.failed, "check_not_found")
     assert "no-such-program" in last.failure
     assert task.state is TaskState.needs_human
 

@@ -9,6 +9,7 @@ import os
 import re
 import shlex
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from statemachine.refusals import Refusal
@@ -17,7 +18,6 @@ from workspace.agents.survivors import MARKER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from pathlib import Path
     from uuid import UUID
 
 _LOCALE: Final = ("LANG", "LC_ALL")
@@ -62,15 +62,18 @@ def search_path(source: Mapping[str, str] = os.environ) -> str:
     return os.pathsep.join(parts) or os.defpath
 
 
-def command(agent: str, *, prompt_file: Path, prompt: str, path: str | None = None) -> tuple[str, ...]:
+def command(
+    agent: str, *, prompt_file: Path, prompt: str, path: str | None = None, what: str = "agent"
+) -> tuple[str, ...]:
     """Split the agent's command as a shell would, without one, and put the prompt where it asks for it.
 
-    `path` is the agent's own PATH. A program named by a relative path lies in the work tree and is not looked for here.
+    `path` is the agent's own PATH; `what` is how a refusal calls it and the first part of its code. A program named
+    by a relative path lies in the work tree and is not looked for here.
     """
-    words = _words(agent)
+    words = _words(agent, what)
     if _PLACEHOLDER.search(words[0]):
         raise _invalid(agent, "its first word must be a program", "write the program first, the placeholder after it")
-    _require(words[0], search_path() if path is None else path)
+    _require(words[0], search_path() if path is None else path, what)
     values = {"prompt_file": str(prompt_file), "prompt": prompt}
     return tuple(_filled(agent, word, values) for word in words)
 
@@ -97,27 +100,32 @@ def _default_locale(source: Mapping[str, str]) -> dict[str, str]:
     return {} if any(source.get(name) for name in _LOCALE) else {"LANG": "C.UTF-8"}
 
 
-def _words(agent: str) -> list[str]:
+def _words(agent: str, what: str) -> list[str]:
     try:
         words = shlex.split(agent)
     except ValueError as error:
-        raise _invalid(agent, str(error).lower(), "close every quotation mark") from error
+        raise _invalid(agent, str(error).lower(), "close every quotation mark", what) from error
     if not words or not words[0] or "\0" in agent:
-        raise _invalid(agent, "it names no program", "give a command such as 'claude -p {prompt}'")
+        raise _invalid(agent, "it names no program", "give a command such as 'claude -p {prompt}'", what)
     return words
 
 
-def _require(program: str, path: str) -> None:
+def _require(program: str, path: str, what: str) -> None:
     if os.sep in program and not program.startswith(os.sep):
         return
     if shutil.which(program, path=path) is None:
+        why, hint = _missing(program, path)
         raise Refusal(
-            "agent_not_found",
-            f"the agent's program {quote(program)} is not on its search path",
-            hint="install it, or name it by its full path",
-            program=program,
-            path=path,
+            f"{what}_not_found", f"the {what}'s program {quote(program)} {why}", hint=hint, program=program, path=path
         )
+
+
+def _missing(program: str, path: str) -> tuple[str, str]:
+    if not program.startswith(os.sep):
+        return f"is not on the search path {path}", "install it, or name it by its full path"
+    if Path(program).is_file():
+        return "is not executable", f"chmod +x {shlex.quote(program)}"
+    return "is not there", "name a program that is there"
 
 
 def _filled(agent: str, word: str, values: Mapping[str, str]) -> str:
@@ -130,5 +138,5 @@ def _filled(agent: str, word: str, values: Mapping[str, str]) -> str:
     return filled
 
 
-def _invalid(agent: str, reason: str, hint: str) -> Refusal:
-    return Refusal("agent_invalid", f"the agent's command {quote(agent)} cannot be used: {reason}", hint=hint)
+def _invalid(line: str, reason: str, hint: str, what: str = "agent") -> Refusal:
+    return Refusal(f"{what}_invalid", f"the {what}'s command {quote(line)} cannot be used: {reason}", hint=hint)
