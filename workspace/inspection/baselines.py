@@ -1,6 +1,7 @@
 """Remember what a `.git` says where it matters, and tell later what is different; read as data, never by git."""
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -31,6 +32,7 @@ _FILES: Final = (
 )
 _FOLDERS: Final = ("hooks", "info", "modules", "refs", "worktrees")
 _MOVED_BY_WORK: Final = ("info/refs",)  # written by git's own maintenance, and read by nobody here
+_GIT: Final = ".git"
 _LOCK: Final = ".lock"
 _MOST: Final = 20_000
 _LISTED: Final = 100
@@ -59,6 +61,9 @@ def compare(tree: Path, baseline: str | None) -> Difference:
     with told():
         was: Facts = json.loads(baseline)["entries"]
         now = _facts(tree, was)
+    if _GIT in now and _GIT not in was:
+        # What lies beneath is gone from here with it: to name each part of that would say less.
+        return Difference(metadata=(str(now[_GIT][2]),))
     different = [path for path in sorted(was.keys() | now.keys()) if was.get(path) != now.get(path)]
     commits = [path for path in different if _is_ref(path) and _ordinary(was.get(path)) and _ordinary(now.get(path))]
     metadata = [path for path in different if path not in set(commits)]
@@ -88,9 +93,13 @@ def _facts(tree: Path, known: Facts | None) -> Facts:
     """Read everything that is covered; where `known` has another size already, the content need not be read."""
     with descriptors.opened(tree) as top:
         try:
-            opened = os.open(".git", descriptors.FOLDER, dir_fd=top)
+            opened = os.open(_GIT, descriptors.FOLDER, dir_fd=top)
+        except FileNotFoundError:
+            return {_GIT: ["closed", 0, "removed all of .git"]}
         except OSError as error:
-            return {".git": ["closed", 0, error.strerror]}
+            other = error.errno in {errno.ENOTDIR, errno.ELOOP}
+            why = "replaced .git by something that is no folder" if other else f"shut .git: {error.strerror}"
+            return {_GIT: ["closed", 0, why]}
         try:
             with Folders(opened) as folders:
                 return dict(_entries(folders, known))
