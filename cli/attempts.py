@@ -20,9 +20,10 @@ ATTEMPT = Id(Noun.attempt, Noun.task)
 @click.argument("attempt", type=ATTEMPT, metavar="ID")
 @click.option("--follow", is_flag=True, help="Go on until the attempt has ended.")
 def log(context: Context, *, attempt: Number | Prefix, follow: bool) -> None:
-    """Show what an agent printed; a task's number stands for its latest attempt.
+    """Show what an agent printed.
 
-    On a terminal whatever could move it is escaped; into a file or a pipe goes what was printed, byte for byte.
+    A task's number stands for its latest attempt. On a terminal whatever could move it is escaped; into a file or a
+    pipe goes what was printed, byte for byte.
     """
     from cli.acts import logs
     from cli.frame.identifiers import full

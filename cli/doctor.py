@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 def doctor(context: Context) -> Exit:
     """Check this installation and say what to do."""
     from cli.acts import checkups
+    from cli.pages.portraits import aligned
 
     settings = context.configuration.rows()
     found = checkups.everything(context)
@@ -27,9 +28,11 @@ def doctor(context: Context) -> Exit:
         ],
     }
     context.screen.document(told)
-    context.screen.table(("setting", "value", "from"), settings)
-    rows = [(each.name, each.verdict, each.found, each.advice) for each in found]
-    context.screen.table(("check", "verdict", "found", "what to do"), rows)
+    context.screen.text("settings", *aligned((name, value, f"({origin})") for name, value, origin in settings))
+    context.screen.text("checks")
+    for each in found:
+        context.screen.text(f"  {each.verdict:<4}  {each.name}: {each.found}")
+        context.screen.text(*(f"        {line}" for line in each.advice.splitlines()))
     failed = {each.name for each in found if each.verdict is checkups.Verdict.fail}
     if not failed:
         return Exit.done

@@ -10,9 +10,11 @@ from cli.frame.context import Context
 from cli.frame.identifiers import Id, Noun, Number, Prefix
 from cli.frame.options import command
 from statemachine.findings import FindingState
+from statemachine.tasks import TaskState
 
 if TYPE_CHECKING:
     from store.findings import Finding
+    from store.tasks import Task
 
 FINDING = Id(Noun.finding)
 TASK = Id(Noun.task)
@@ -113,4 +115,18 @@ def _tell(context: Context, row: "Finding", *, asked_for: bool = False) -> None:
         context.screen.text(*lines)
     else:
         context.screen.say(lines[0])
-    context.screen.next_step(*page.next_steps(row))
+    waiting = _decided_all(context, row)
+    if waiting is not None:
+        context.screen.say(f"every finding of task {waiting.id} is decided; it waits for you to let it go on")
+    context.screen.next_step(*page.next_steps(row, waiting))
+
+
+def _decided_all(context: Context, row: "Finding") -> "Task | None":
+    """Find the task of a decided finding if it waits at its gate and nothing else is to be decided there."""
+    from store import tasks
+
+    if row.state is FindingState.open:
+        return None
+    with context.database.connection() as db:
+        task = tasks.get(db, row.task_id)
+    return task if task.state is TaskState.needs_human and not task.owed_findings else None

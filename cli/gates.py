@@ -32,18 +32,10 @@ def list_gates(context: Context, *, kind: str | None, limit: int) -> None:
 
         context.screen.document([nouns.waiting(row) for row in rows])
     elif rows:
-        cells = (
-            (
-                short(Noun.gate, row.id),
-                row.task_id,
-                row.kind,
-                when(row.opened_at),
-                one_line(row.title),
-                _why(row.reason),
-            )
-            for row in rows
-        )
-        context.screen.table(("gate", "task", "kind", "open since", "title", "why"), cells)
+        for row in rows:
+            name, title = short(Noun.gate, row.id), one_line(row.title)
+            head = f"task {row.task_id} waits at a {row.kind} gate since {when(row.opened_at)} ({name})"
+            context.screen.text(head, f"    {title}", f"    {one_line(row.reason, 300)}")
         context.screen.next_step(f"tasks gate show {rows[0].task_id}")
     else:
         context.screen.say(f"no gate of kind {kind} is open" if kind else "nothing waits for a person")
@@ -133,9 +125,3 @@ def reject(
     from cli.acts import verdicts
 
     verdicts.reject(context, gate, {"cancel": cancel, "guidance": guidance}, reason=reason, if_version=if_version)
-
-
-def _why(reason: str) -> str:
-    from statemachine.texts import one_line
-
-    return one_line(reason, 200)

@@ -82,6 +82,7 @@ program = Lazy.of(
     "Run coding agents unattended on your git repositories and still trust what reaches the main branch.",
     COMMANDS,
 )
+program.context_settings = {"help_option_names": ["--help", "-h"]}
 program.epilog = "Look around: tasks demo. Your own repository: tasks run PLAN --repo PATH --agent 'COMMAND'."
 program.params.append(
     click.Option(

@@ -21,7 +21,10 @@ ATTEMPT = Id(Noun.attempt, Noun.task)
 @click.argument("attempt", type=ATTEMPT, metavar="ID")
 @click.option("--patch", is_flag=True, help="The exact patch, for `git apply`, and nothing else.")
 def show(context: Context, *, attempt: Number | Prefix, patch: bool) -> None:
-    """Show what an attempt made that was not committed; a task's number stands for its latest attempt."""
+    """Show what an attempt made that was not committed.
+
+    A task's number stands for its latest attempt.
+    """
     from cli.acts import leavings
     from cli.pages import diffs
 
@@ -51,9 +54,10 @@ def show(context: Context, *, attempt: Number | Prefix, patch: bool) -> None:
     "--to", "folder", type=click.Path(path_type=Path), default=".", show_default=True, help="The checkout to change."
 )
 def apply(context: Context, *, attempt: Number | Prefix, folder: Path) -> None:
-    """Apply what an attempt left to a checkout of your own; nothing is staged or committed.
+    """Apply it to a folder of your own.
 
-    Refused while a finding about this attempt is owed or was accepted: what is unsafe is not carried on.
+    Nothing is staged or committed. Refused while a finding about this attempt is owed or was accepted: what is unsafe
+    is not carried on.
     """
     from cli.acts import leavings
     from workspace.results import partials

@@ -62,6 +62,7 @@ def list_repositories(context: Context) -> None:
 def show(context: Context, *, name: str) -> None:
     """Show one repository and its policy."""
     from cli.frame.documents import as_json
+    from cli.frame.screen import when
     from cli.pages import boards, nouns
     from cli.pages.portraits import aligned
     from statemachine.texts import one_line
@@ -70,5 +71,11 @@ def show(context: Context, *, name: str) -> None:
         row = boards.named(db, name)
     document = nouns.repository(row, context.settings.root)
     context.screen.document(document)
-    shown = {**document, "policy": as_json(row.policy)}
-    context.screen.text(*aligned([(key, one_line(str(value), 500)) for key, value in shown.items()], indent=""))
+    shown = {
+        **document,
+        "raw_attributes": "yes" if row.raw_attributes else "no",
+        "policy": as_json(row.policy) if row.policy else "as it comes",
+        "added_at": when(row.added_at),
+    }
+    facts = ((key.replace("_", " "), one_line(str(value), 500)) for key, value in shown.items())
+    context.screen.text(*aligned(facts, indent=""))

@@ -13,7 +13,7 @@ from cli.acts.results import diff, export
 from cli.acts.submissions import add, run
 from cli.frame.context import Context
 from cli.frame.durations import DURATION
-from cli.frame.identifiers import Id, Noun, Number, Prefix, short
+from cli.frame.identifiers import Id, Noun, Number, Prefix
 from cli.frame.options import command
 from statemachine.tasks import TaskState
 
@@ -57,31 +57,19 @@ def show(context: Context, *, task: Number) -> None:
 @click.argument("task", type=TASK, metavar="ID")
 def log(context: Context, *, task: Number) -> None:
     """Show the history of one task."""
-    from cli.frame.screen import when
-    from statemachine.texts import one_line
-    from store import tasks
+    from cli.pages import history
+    from store import attempts, tasks
 
     with context.database.connection() as db:
         lines = tasks.history(db, task.value)
+        numbers = {each.id: each.number for each in attempts.listing(db, task.value)}
     if context.flags.json:
         from cli.pages import nouns
 
         context.screen.document([nouns.line(each) for each in lines])
         return
-    context.screen.table(
-        ("when", "what", "then", "by", "attempt", "why"),
-        (
-            (
-                when(each.at),
-                each.event,
-                each.dest,
-                one_line(each.actor),
-                short(Noun.attempt, each.attempt_id) if each.attempt_id else "",
-                one_line(each.reason, 200),
-            )
-            for each in lines
-        ),
-    )
+    for line in lines:
+        context.screen.text(*history.told(line, numbers))
 
 
 @command(example="tasks stop 12", changing=True)

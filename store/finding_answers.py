@@ -34,7 +34,7 @@ def go_on_decided(db: Connection, task: Task, word: Word, *, accepted: list[Find
     paused = pause is not None and pause.state is PauseState.open
     if (discarded or paused) and any(finding.attempt_id is None for finding in accepted):
         # Nothing would carry out what accepting it asks for; the caller's transaction takes the decisions back.
-        raise _needs_changes()
+        raise _needs_changes(task, accepted)
     if discarded:
         return discarded
     if pause and paused:
@@ -64,25 +64,30 @@ def _sorted_out(task: Task, owed: dict[int, Finding], word: Word) -> tuple[list[
             hint=f"tasks gate approve {task.id} --accept ID | --dismiss ID | --dismiss-all --reason TEXT",
             findings=left,
         )
-    _require(word, owed)
+    _require(task, word, owed)
     accepted = [owed[finding] for finding in sorted(set(word.accept))]
     return accepted, [finding for finding in owed.values() if finding not in accepted]
 
 
-def _require(word: Word, owed: dict[int, Finding]) -> None:
+def _require(task: Task, word: Word, owed: dict[int, Finding]) -> None:
     if owed and not word.reason.strip():
-        raise Refusal("reason_required", "a decision about findings needs a reason", hint="add --reason TEXT")
+        named = [f"--accept {each}" for each in word.accept] + [f"--dismiss {each}" for each in word.dismiss]
+        typed = " ".join(["--dismiss-all"] if word.dismiss_all else named)
+        hint = f"tasks gate approve {task.id} {typed} --reason TEXT"
+        raise Refusal("reason_required", "a decision about findings needs a reason", hint=hint)
     if word.then not in _NEXT:
         raise Refusal("unknown_next", f"--then takes {', '.join(_NEXT)}", hint="--then retry")
     if word.then != "changes" and any(owed[finding].attempt_id is None for finding in word.accept):
-        raise _needs_changes()
+        raise _needs_changes(task, [owed[finding] for finding in word.accept])
 
 
-def _needs_changes() -> Refusal:
+def _needs_changes(task: Task, accepted: list[Finding]) -> Refusal:
+    named = " ".join(f"--accept {finding.id}" for finding in accepted)
     return Refusal(
         "accept_needs_changes",
         "a finding a person added is accepted only together with changes, or by rejecting the gate",
-        hint="--then changes --guidance TEXT, or tasks gate reject ID",
+        hint=f"tasks gate approve {task.id} {named} --reason TEXT --then changes --guidance TEXT\n"
+        f"tasks gate reject {task.id}",
     )
 
 

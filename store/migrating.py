@@ -61,6 +61,4 @@ def told(run: Callable[[], None]) -> None:
     try:
         run()
     except CommandError as error:
-        raise Refusal(
-            "no_such_revision", f"the schema cannot go there: {error}", hint="see: tasks db current"
-        ) from error
+        raise Refusal("no_such_revision", f"the schema cannot go there: {error}", hint="tasks db current") from error

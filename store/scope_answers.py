@@ -76,10 +76,11 @@ def _check(db: Connection, task: Task, pause: Pause, plan: Plan, word: Word) -> 
     wrong = revision_problems(before, plan, done_item_ids=pause.done, paused_item=pause.item_id, out_of_scope=seen)
     if missing or wrong:
         problems = [f"{each.kind} {each.path} is not declared" for each in missing] + [each.message for each in wrong]
+        told = one_line(", ".join(problems), 1_000)
         raise Refusal(
             "scope_not_amended",
-            f"the plan of task {task.id} does not cover what {pause.item_id} did: {one_line(problems[0], 300)}",
-            hint=f"tasks gate approve {task.id} --amend, or tasks gate reject {task.id}",
+            f"the plan of task {task.id} does not cover what {pause.item_id} did: {told}",
+            hint=f"tasks gate approve {task.id} --amend\ntasks gate reject {task.id}",
             problems=problems,
         )
     if word.tree is not None:

@@ -4,12 +4,13 @@ import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from statemachine.attempts import AttemptKind
+from statemachine.attempts import AttemptKind, AttemptState
 from statemachine.refusals import Refusal
 from statemachine.settlement import Outcome
+from statemachine.tasks import TaskState
 from store import checks, outputs
 from store.engine import Connection
-from store.settlements import Report
+from store.settlements import Report, Settled
 from store.tasks import Task
 from worker import runs, spaces
 from worker.launches import TIME_LIMIT, Ended, deadline, exit_code, log_of, mark_launched, start_held, watch
@@ -50,7 +51,7 @@ def run_checks(station: Station, task: Task, lease: Lease, *, commands: tuple[st
     station.say(f"task {task.id}: checks begin")
     space, outcome = _attempt(run, commands)
     settled = settle_surely(run, _report(run, outcome), beside=lambda db: _write(db, run, outcome))
-    station.say(f"task {task.id}: checks {settled.attempt_state} ({settled.word}); the task is {settled.task.state}")
+    station.say(f"task {task.id}: {_told(settled)}")
     with contextlib.suppress(Refusal, OSError):
         publish_refs(station.database, station.root, task.id, lease=run.lease)
     with contextlib.suppress(Refusal, OSError):
@@ -58,6 +59,14 @@ def run_checks(station: Station, task: Task, lease: Lease, *, commands: tuple[st
             spaces.put_away(run, space)
         spaces.clear(run)
     return settled.task
+
+
+def _told(settled: Settled) -> str:
+    """Say how the checks ended, and where the task rests if they did not let it go on."""
+    if settled.attempt_state is AttemptState.completed:
+        return "checks passed"
+    rests = "" if settled.task.state is TaskState.running else f"; the task is {settled.task.state}"
+    return f"checks {settled.attempt_state} ({settled.word}){rests}"
 
 
 def _attempt(run: Run, commands: tuple[str, ...]) -> tuple[Space | None, _Outcome]:

@@ -1,5 +1,6 @@
 """What the doctor looks at; each look ends well or says what to do, and none stops the others."""
 
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,8 +10,10 @@ from typing import Final
 from cli.frame.context import Context
 from statemachine.allocations import AllocationState
 from statemachine.refusals import Refusal
+from statemachine.tasks import CLOSED
 from statemachine.texts import counted, listing, quote
-from store import allocations
+from store import allocations, homes, tasks
+from store.allocations import Allocation
 from store.versions import known_versions
 from workspace import executors
 from workspace.agents import environments
@@ -18,6 +21,8 @@ from workspace.agents.hosts import host_id
 from workspace.repository import git
 
 OLDEST_SERVER: Final = 15
+_NAMED: Final = 5
+_KEPT: Final = {AllocationState.quarantined, AllocationState.failed, AllocationState.retired}
 
 
 class Verdict(StrEnum):
@@ -74,7 +79,8 @@ def _root(context: Context) -> Iterator[Checkup]:
 def _database(context: Context) -> Iterator[Checkup]:
     with context.database.connection() as db:
         server = db.info.server_version // 10_000
-    where = "embedded" if context.settings.database_url is None else str(context.database.address)
+    theirs = context.settings.database_url is not None
+    where = str(context.database.address) if theirs else f"embedded in {homes.home_of(context.settings.state)}"
     found = f"{where}, PostgreSQL {server}, schema {known_versions()[-1]}"
     old = server < OLDEST_SERVER
     advice = f"use PostgreSQL {OLDEST_SERVER} or newer" if old else ""
@@ -105,18 +111,24 @@ def _agents(context: Context) -> Iterator[Checkup]:
 def _leftovers(context: Context) -> Iterator[Checkup]:
     with context.database.connection() as db:
         held = allocations.leftovers(db, host=host_id(), silence=context.settings.lease)
-        kept = [
-            each
-            for each in allocations.listing(db, host=host_id())
-            if each.state in {AllocationState.quarantined, AllocationState.failed, AllocationState.retired}
-        ]
+        rows = [each for each in allocations.listing(db, host=host_id()) if each.state in _KEPT]
+        closed = {task for task in {each.task_id for each in rows} if tasks.get(db, task).state in CLOSED}
     if held:
         found = f"{counted(len(held), 'workspace')} that no attempt holds"
         yield Checkup(name="leftovers", verdict=Verdict.warn, found=found, advice="tasks recover")
-    if kept:
-        paths = listing([each.path for each in kept if each.path])
-        found = f"{counted(len(kept), 'workspace')} kept for a person to look at: {paths}"
-        advice = "look at them; no task uses them any more"
+    waiting = [each for each in rows if each.task_id not in closed]
+    ended = [each for each in rows if each.task_id in closed and each.path and Path(each.path).exists()]
+    if waiting:
+        found = f"{counted(len(waiting), 'workspace')} kept for open tasks: {_paths(waiting)}"
+        advice = "\n".join(f"tasks show {task}" for task in sorted({each.task_id for each in waiting})[:_NAMED])
         yield Checkup(name="leftovers", verdict=Verdict.warn, found=found, advice=advice)
-    if not (held or kept):
+    if ended:
+        found = f"{counted(len(ended), 'workspace')} of closed tasks, which nothing needs any more: {_paths(ended)}"
+        advice = "\n".join(f"rm -rf {shlex.quote(str(each.path))}" for each in ended[:_NAMED])
+        yield Checkup(name="leftovers", verdict=Verdict.warn, found=found, advice=advice)
+    if not (held or waiting or ended):
         yield Checkup(name="leftovers", verdict=Verdict.ok, found=f"none on host {quote(host_id(), 60)}")
+
+
+def _paths(rows: list[Allocation]) -> str:
+    return listing([each.path for each in rows if each.path])

@@ -75,5 +75,6 @@ def as_text(line: Line) -> str:
 
 
 def unprotected(executors: Iterable[str]) -> list[str]:
-    """Say of each executor what it does not keep an agent from doing."""
-    return [sentence for name in executors if (sentence := known.find(name).unprotected)]
+    """Say on one line of each executor that it does not protect this machine; the doctor says all of it."""
+    lacks = [sentence for name in executors if (sentence := known.find(name).unprotected)]
+    return [f"{sentence.partition(':')[0]}; tasks doctor says what that means" for sentence in lacks]

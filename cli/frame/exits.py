@@ -1,6 +1,7 @@
 """How a command ends: one table of exit codes, and one place where an error becomes one of them."""
 
 import os
+import re
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,9 @@ from cli.frame.documents import as_json
 from cli.frame.screen import printable
 from cli.frame.streams import complain, reader_left
 from statemachine.refusals import LostRace, NotClean, NotFound, Refusal, Unavailable
+
+_TYPED: Final = re.compile(r"(tasks|git|chmod) ")
+"""How a hint begins that can be typed as it is; any other is advice, and is not called the next step."""
 
 
 class Exit(IntEnum):
@@ -115,8 +119,9 @@ def report(failure: Failure, *, json: bool) -> None:
         told = {"code": failure.code, "message": failure.message, "hint": failure.hint, "facts": failure.facts}
         text = as_json({"error": told})
     else:
+        label = "next:" if _TYPED.match(failure.hint) else "hint:"
         steps = enumerate(failure.hint.splitlines())
-        hint = "".join(f"\n{'     ' if row else 'next:'} {step}" for row, step in steps)
+        hint = "".join(f"\n{'     ' if row else label} {step}" for row, step in steps)
         text = printable(f"error: {failure.message} [{failure.code}]{hint}")
     complain(text + "\n")
 

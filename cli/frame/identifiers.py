@@ -78,6 +78,13 @@ def short(noun: Noun, uuid: UUID) -> str:
     return f"{LETTERS[noun]}-{uuid.hex[:SHOWN]}"
 
 
+_NUMBERED: Final = {Noun.task, Noun.finding}
+
+
+def _a(noun: Noun) -> str:
+    return f"{'an' if noun.value.startswith('a') else 'a'} {noun}"
+
+
 class Id(click.ParamType[Number | Prefix]):
     """Take an identifier of the given nouns on the command line."""
 
@@ -92,7 +99,8 @@ class Id(click.ParamType[Number | Prefix]):
         try:
             found = parse(str(value), digits=self.digits)
         except ValueError as error:
-            self.fail(f"{value!r}: {error}", param, ctx)
+            number = f"a {self.nouns[0]} is named by its number"
+            self.fail(f"{value!r}: {number if set(self.nouns) <= _NUMBERED else error}", param, ctx)
         if found.noun not in self.nouns:
-            self.fail(f"{value!r} names a {found.noun}; wanted: {' or '.join(self.nouns)}", param, ctx)
+            self.fail(f"{value!r} names {_a(found.noun)}; wanted: {' or '.join(self.nouns)}", param, ctx)
         return found

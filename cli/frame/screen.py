@@ -4,12 +4,20 @@ Text from outside goes through `statemachine.texts.quote` where it is put into a
 wall behind that: whatever was forgotten, no control or direction character reaches a terminal.
 """
 
+import re
+import shutil
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Final
 
 from cli.frame import streams
 from cli.frame.documents import as_json
+
+_COMMAND: Final = re.compile(r"(next:)? *(tasks|git) ")
+_HANG: Final = 2
+"""Columns by which a line that continues another is set in."""
 
 
 def printable(text: str) -> str:
@@ -90,7 +98,33 @@ class Screen:
             streams.write(_aligned([list(columns), *cells]))
 
     def _print(self, *lines: str) -> None:
-        streams.write("".join(f"{printable(line)}\n" for line in lines))
+        width = _width()
+        streams.write("".join(f"{_wrapped(printable(line), width)}\n" for line in lines))
+
+
+def _width() -> int | None:
+    return shutil.get_terminal_size().columns if streams.on_terminal() else None
+
+
+def _wrapped(text: str, width: int | None) -> str:
+    """Break a sentence between its words where the terminal is too narrow; a command stays whole, to be copied."""
+    if width is None or len(text) <= width or _COMMAND.match(text):
+        return text
+    return "\n".join(_fitted(line, width) for line in text.split("\n"))
+
+
+def _fitted(line: str, width: int) -> str:
+    indent = line[: len(line) - len(line.lstrip(" "))]
+    if len(line) <= width or len(indent) + _HANG >= width:
+        return line
+    return textwrap.fill(
+        line.lstrip(" "),
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent + " " * _HANG,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> str:

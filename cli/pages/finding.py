@@ -10,6 +10,7 @@ from cli.pages.portraits import aligned
 from statemachine.findings import FindingState
 from statemachine.texts import one_line, quote
 from store.findings import Finding
+from store.tasks import Task
 
 MOST_EVIDENCE: Final = 200
 """Lines of evidence a person is shown; `--json` has all of it."""
@@ -44,8 +45,10 @@ def evidence(found: Mapping[str, Any], indent: str = "  ") -> list[str]:
     return [f"{indent}evidence", *(f"{indent}  {line}" for line in written[:MOST_EVIDENCE]), *more]
 
 
-def next_steps(row: Finding) -> list[str]:
-    """List what may be typed next about a finding."""
+def next_steps(row: Finding, waiting: Task | None = None) -> list[str]:
+    """List what may be typed next about a finding; `waiting` is its task where nothing is left to be decided."""
+    if waiting is not None:
+        return [f"tasks gate approve {waiting.id}", f"tasks gate show {waiting.id}"]
     if row.state is not FindingState.open:
         return [f"tasks show {row.task_id}"]
     if row.late:

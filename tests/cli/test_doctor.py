@@ -1,5 +1,6 @@
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -7,6 +8,7 @@ from cli.pages.report_schemas import DoctorDocument
 from statemachine.allocations import AllocationState
 from store import allocations
 from store.engine import Database
+from store.tasks import Task
 from tests import factories
 from tests.cli.conformity import conforms
 from tests.cli.terminal import Done, Terminal
@@ -105,3 +107,33 @@ def test_workspaces_that_were_left_behind_are_listed(
     assert [each["verdict"] for each in leftovers] == ["warn"]
     assert f"{kept.path}" in leftovers[0]["found"]
     assert leftovers[0]["advice"]
+
+
+def a_kept_workspace(database: Database, folder: Path) -> Task:
+    """Walk a task to its gate with a work tree that was set aside."""
+    task = factories.a_running_task(database)
+    attempt = factories.an_attempt(database, task, launched=False)
+    place = folder / f"tree-{task.id}"
+    place.mkdir()
+    with database.connection() as db:
+        reserved = allocations.reserve(db, attempt, allocation=uuid4(), host=host_id())
+        given = {"epoch": attempt.epoch, "path": str(place), "base": attempt.base, "baseline": "{}"}
+        ready = allocations.ready(db, reserved, **given)
+        allocations.end(db, ready, AllocationState.quarantined, reason="unsafe")
+    return factories.a_settled(database, task, attempt, exit_code=None, findings=(factories.a_finding(),)).task
+
+
+def test_a_workspace_of_a_closed_task_may_go_and_one_of_an_open_task_is_looked_at_first(
+    database: Database, tasks: Terminal, tmp_path: Path
+) -> None:
+    waiting, closed = (a_kept_workspace(database, tmp_path) for _ in range(2))
+    tasks("cancel", closed.id)
+
+    leftovers = [each for each in tasks("doctor", "--json").json["checks"] if each["name"] == "leftovers"]
+
+    assert [each["found"].split(":")[0] for each in leftovers] == [
+        "1 workspace kept for open tasks",
+        "1 workspace of closed tasks, which nothing needs any more",
+    ]
+    assert leftovers[0]["advice"] == f"tasks show {waiting.id}"
+    assert leftovers[1]["advice"] == f"rm -rf {tmp_path / f'tree-{closed.id}'}"

@@ -110,7 +110,7 @@ def test_a_defect_shows_where_it_happened_only_to_who_asks(
     assert "Traceback" in err
     assert err.endswith(
         "error: RuntimeError: boom [unexpected]\n"
-        "next: set TASKS_DEBUG=1 and run the command again to see where this happened\n"
+        "hint: set TASKS_DEBUG=1 and run the command again to see where this happened\n"
     )
 
 
@@ -123,7 +123,7 @@ def test_no_control_character_of_an_error_reaches_the_terminal(
     main(["probe"])
 
     assert capsys.readouterr().err == (
-        "error: the file \\x1b[2J\\u202etxt.exe\\x9b\\r is odd [bad_path]\nnext: \\x07look\n"
+        "error: the file \\x1b[2J\\u202etxt.exe\\x9b\\r is odd [bad_path]\nhint: \\x07look\n"
     )
 
 

@@ -208,3 +208,25 @@ def test_every_kind_that_can_be_permitted_says_so_in_json(database: Database, ta
     permittable = {each["kind"]: each["permittable"] for each in tasks("finding", "list", "--json").json}
 
     assert permittable == {FindingKind.new_symlink.value: True, FindingKind.manual.value: False}
+
+
+def test_the_last_decision_of_a_gate_says_what_is_left_to_do(database: Database, tasks: Terminal) -> None:
+    found = (factories.a_finding(), factories.a_finding("P1 made another", paths=["other"]))
+    task = factories.a_task_at_gate(database, GateKind.finding, findings=found)
+
+    first = tasks("finding", "dismiss", 1, "--reason", "seen")
+    last = tasks("finding", "dismiss", 2, "--reason", "seen")
+
+    assert f"next: tasks show {task.id}\n" in first.out
+    assert f"every finding of task {task.id} is decided" in last.out
+    assert f"next: tasks gate approve {task.id}\n" in last.out
+
+
+def test_what_a_closed_task_never_decided_comes_behind_what_is_owed(database: Database, tasks: Terminal) -> None:
+    closed = factories.a_task_at_gate(database, GateKind.finding)
+    tasks("cancel", closed.id)
+    waiting = factories.a_task_at_gate(database, GateKind.finding)
+
+    listed = tasks("finding", "list", "--json").json
+
+    assert [each["task"] for each in listed] == [waiting.id, closed.id]

@@ -41,6 +41,7 @@ def test_help_imports_nothing_a_command_needs(line: list[str]) -> None:
 
 def test_every_command_lives_in_the_file_of_its_noun() -> None:
     files = {"plan": "plans", "gate": "gates", "finding": "findings", "repo": "repositories", "db": "database"}
+    files |= {"attempt": "attempts", "output": "outputs"}
 
     for name, entry in LEAVES.items():
         family, _, verb = name.partition(" ")

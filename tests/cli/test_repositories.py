@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,7 @@ def test_one_repository_is_shown_with_its_policy(tasks: Terminal, tmp_path: Path
     shown = CliRunner().invoke(repositories.show, ["project", *here])
     missing = CliRunner().invoke(repositories.show, ["nothing", *here])
 
-    facts = dict(line.split(maxsplit=1) for line in shown.output.splitlines())
-    assert (facts["source"], facts["policy"]) == (str(source), "{}")
+    facts = dict(re.split("  +", line, maxsplit=1) for line in shown.output.splitlines())
+    assert (facts["source"], facts["policy"], facts["raw attributes"]) == (str(source), "as it comes", "no")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ", facts["added at"])
     assert getattr(missing.exception, "code", "") == "repository_not_found"

@@ -246,16 +246,18 @@ def test_progress_is_plain_lines_where_no_terminal_is(capsys: pytest.CaptureFixt
     assert (out, err) == ("", "item P1\nitem P2 \\x1b[2J\n")
 
 
-def test_progress_rewrites_one_line_of_a_terminal_and_clears_it(
+def test_progress_on_a_terminal_keeps_what_has_ended_and_rewrites_what_goes_on(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "10")
 
     with Progress(Screen()) as progress:
-        progress.tell("item P1 is running")
+        progress.tell("item P1 begins")
+        progress.tell("item P1 completed")
+        progress.tell("checks begin")
 
-    assert capsys.readouterr().err == "\r\x1b[Kitem P1 i\r\x1b[K"
+    assert capsys.readouterr().err == ("\r\x1b[Kitem P1 b\r\x1b[Kitem P1 completed\n\r\x1b[Kchecks be\r\x1b[K")
 
 
 def test_progress_is_silent_beside_a_document(capsys: pytest.CaptureFixture[str]) -> None:
@@ -266,3 +268,25 @@ def test_progress_is_silent_beside_a_document(capsys: pytest.CaptureFixture[str]
             progress.tell("item P1")
 
     assert capsys.readouterr().err == ""
+
+
+def test_a_long_sentence_is_broken_between_words_on_a_terminal_and_a_command_is_not(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "20")
+
+    Screen().say("  one two three four five-six")
+    Screen().next_step("tasks gate approve 12 --amend")
+
+    assert capsys.readouterr().out == ("  one two three four\n    five-six\nnext: tasks gate approve 12 --amend\n")
+
+
+def test_a_long_sentence_is_one_line_in_a_pipe(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+
+    Screen().say("one two three four five six seven")
+
+    assert capsys.readouterr().out == "one two three four five six seven\n"

@@ -15,7 +15,6 @@ from cli.pages.schemas import TaskDocument
 from tests import factories
 from tests.cli.conformity import conforms
 from tests.cli.terminal import REPOSITORY, Done, Terminal
-from workspace import executors
 
 AGENTS = {
     "good": "echo working on $TASKS_ITEM; echo $TASKS_ITEM >> README.md",
@@ -94,7 +93,7 @@ def test_a_run_says_what_is_not_protected_how_it_rests_and_what_to_type(desk: De
 
     lines = done.out.splitlines()
     assert lines[0] == "task 1 is added"
-    assert lines[1] == executors.find("local").unprotected
+    assert lines[1] == "executor local protects nothing but the result; tasks doctor says what that means"
     assert lines[2] == "task 1 is in_review and waits for you (review): every item is done"
     assert [line.split()[:2] for line in lines[4:6]] == [["P1", "done"], ["P2", "done"]]
     assert lines[-3:] == [

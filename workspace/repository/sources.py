@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,6 +108,13 @@ def resolve(source: Source, revision: str) -> str:
             tag=tag,
         )
     found = branch or tag or other
+    if found is None and not _has_refs(source):
+        raise Refusal(
+            "base_missing",
+            f"{source.path} has no commit yet",
+            hint=f"git -C {shlex.quote(str(source.path))} commit --allow-empty -m 'Begin'",
+            revision=revision,
+        )
     if found is None:
         cut = "; its history is cut short: `git fetch --unshallow` brings the rest" if source.shallow else ""
         raise Refusal(
@@ -223,6 +231,10 @@ def _commits(source: Source, revision: str) -> tuple[str | None, str | None, str
     found = [_commit(line) for line in printed.split("\n")[: len(names)]]
     branch, tag, other = [None, None, *found] if full else found
     return branch, tag, other
+
+
+def _has_refs(source: Source) -> bool:
+    return bool(git.run("for-each-ref", "--count=1", git_dir=source.git_dir).strip())
 
 
 def _commit(line: str) -> str | None:
