@@ -10,6 +10,7 @@ from recovery.reports import Notes
 from recovery.scene import Scene
 from recovery.trees import Remains, Tree
 from statemachine.attempts import StopReason
+from statemachine.failpoints import reach
 from statemachine.refusals import LostRace
 from statemachine.tasks import TaskEvent
 from store import attempts, outputs, recoveries, settlements, tasks
@@ -69,6 +70,7 @@ def _resume(scene: Scene, notes: Notes, found: Interrupted) -> None:
         scene.resumed.add(found.id)
         notes.did(found.id, "take_over", f"{why}; its agent is alive and would be ended before its tree is judged")
         return
+    reach("wreck_found")
     with held(scene, found, dead=dead, why=why) as task:
         if task is None:
             return
@@ -89,7 +91,9 @@ def _settle(scene: Scene, task: Task, wreck: _Wreck) -> _Resumed:
     attempt = _unmoved(scene, task, wreck)
     if wreck.agent and not scene.dry_run:
         wreck.agent.end()
+    reach("survivors_ended")
     remains = trees.examine(scene, wreck.tree, epoch=task.lease_epoch) if isinstance(wreck.tree, Tree) else wreck.tree
+    reach("wreck_examined")
     with scene.writing() as db:
         locked(db, task)
         settled = settlements.settle(db, _report(task, attempt, remains), actor=scene.actor)
@@ -97,9 +101,12 @@ def _settle(scene: Scene, task: Task, wreck: _Wreck) -> _Resumed:
             outputs.add(db, attempt=attempt.id, host=scene.host.id, file=file)
         aside = storage.set_aside(db, scene, task.id)
         moved = gated(db, settled.task, actor=scene.actor)
+        reach("wreck_settling")
+    reach("wreck_settled")
     scene.settled[attempt.id] = task.id
     if not scene.dry_run:
         folders.clear(scene, attempt)
+    reach("wreck_cleared")
     found = "".join(f", {finding.kind}" for finding in remains.findings)
     was = f"attempt {attempt.number} was {attempt.state} and is {settled.attempt_state}{found}"
     return _Resumed(task=moved, was=was, workspaces=aside)
@@ -147,6 +154,8 @@ def _between_items(scene: Scene, task: Task) -> _Resumed:
         moved = tasks.move(db, now, event, actor=scene.actor, question=question, epoch=task.lease_epoch)
         aside = storage.set_aside(db, scene, task.id)
         moved = gated(db, moved, actor=scene.actor)
+        reach("requeueing")
+    reach("requeued")
     return _Resumed(task=moved, was="it was between items", workspaces=aside)
 
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Final
 
 from recovery.scene import UNDER_WAY, Scene
+from statemachine.failpoints import reach
 from statemachine.refusals import LeaseLost, Refusal
 from store import claims, tasks, workers
 from store.engine import Connection, Database
@@ -64,7 +65,7 @@ def locked(db: Connection, task: Task) -> Task:
 def _take_over(scene: Scene, found: Interrupted, *, dead: bool, why: str) -> Task | None:
     worker = scene.worker()
     with scene.database.connection() as db:
-        return claims.take_over(
+        taken = claims.take_over(
             db,
             task=found.id,
             epoch=found.lease_epoch,
@@ -74,6 +75,8 @@ def _take_over(scene: Scene, found: Interrupted, *, dead: bool, why: str) -> Tas
             proven_dead=dead,
             reason=why,
         )
+    reach("taken_over")
+    return taken
 
 
 def _as_it_is(scene: Scene, found: Interrupted) -> Task | None:

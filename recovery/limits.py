@@ -2,6 +2,7 @@
 
 from recovery.reports import Notes
 from recovery.scene import Scene
+from statemachine.failpoints import reach
 from statemachine.tasks import TaskEvent, TaskState
 from store import recoveries, tasks
 from store.engine import Connection
@@ -18,6 +19,7 @@ def spend_out(scene: Scene, notes: Notes) -> None:
         with notes.apart(task.id):
             with scene.writing() as db:
                 moved = gated(db, tasks.lock(db, task.id), actor=scene.actor)
+            reach("spent_out")
             if moved.state is TaskState.needs_human:
                 notes.did(task.id, TaskEvent.hit_limit, _SPENT)
 

@@ -2,6 +2,7 @@
 
 from recovery.reports import Notes
 from recovery.scene import Scene
+from statemachine.failpoints import reach
 from statemachine.merges import MergeState
 from statemachine.refusals import Refusal
 from statemachine.tasks import TaskEvent
@@ -34,7 +35,9 @@ def _reconcile(scene: Scene, notes: Notes, merge: Merge) -> None:
     except Refusal as unreadable:
         notes.left(merge.task_id, "target_unreadable", f"{where}: {unreadable.message}")
         return
+    reach("target_read")
     if _end(scene, merge, held=held):
+        reach("merge_ended")
         notes.did(merge.task_id, TaskEvent.confirm_merge if held else TaskEvent.fail_merge, where)
 
 

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from recovery.reports import Notes
 from recovery.scene import Scene
+from statemachine.failpoints import reach
 from statemachine.refusals import LostRace, NotFound
 from store import publications, recoveries, repositories
 from store.publications import Publication
@@ -113,6 +114,7 @@ def _publish(scene: Scene, runner: RunnerRepository, task: int) -> list[str]:
                 runner, task, base=asked.base, head=asked.head, discarded=asked.discarded, settled=asked.settled
             )
             published = asked
+            reach("refs_repaired")
         except LostRace as race:
             if race.code != "conflict":
                 raise

@@ -8,6 +8,7 @@ from typing import Final
 from recovery.reports import Notes
 from recovery.scene import Scene
 from statemachine.allocations import AllocationState
+from statemachine.failpoints import reach
 from statemachine.refusals import LostRace
 from store import allocations
 from store.allocations import Allocation, Leftover
@@ -38,6 +39,7 @@ def _put_right(scene: Scene, notes: Notes, leftover: Leftover) -> None:
     except LostRace:
         # Its maker was not gone after all, or another pass was faster: the row says what it is now.
         return
+    reach("space_put_right")
     told(notes, ended)
 
 

@@ -11,6 +11,7 @@ from recovery import folders
 from recovery.scene import Scene
 from screening import Verdict
 from statemachine.attempts import WRITING, AttemptState
+from statemachine.failpoints import reach
 from statemachine.findings import FindingKind
 from statemachine.plans import Item
 from statemachine.refusals import Refusal
@@ -99,6 +100,7 @@ def examine(scene: Scene, tree: Tree, *, epoch: int) -> Remains:
         with folders.room(scene, tree.attempt, epoch=epoch) as spool:
             links = folders.links(scene, tree.attempt)
             inspected = tree.executor.inspect(tree.place, spool=spool, links=links)
+            reach("wreck_inspected")
             remains = _screen(tree, inspected)
             return remains if scene.dry_run else _export(scene, tree, inspected, remains)
     except Refusal as refused:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from statemachine.attempts import AttemptKind
+from statemachine.failpoints import reach
 from statemachine.findings import FindingKind, fingerprint
 from statemachine.plans import exact_paths
 from statemachine.refusals import LeaseLost, Refusal
@@ -99,6 +100,7 @@ def _attach(run: Run, space: Space) -> Attachment:
         raise Refusal(attached.admission.code, attached.admission.message, **attached.admission.facts)
     # Recovery compares with the same.
     run.keep("links.json", attached.links.document)
+    reach("attached")
     return attached
 
 

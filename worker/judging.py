@@ -8,6 +8,7 @@ from typing import Any
 import screening
 from screening import Verdict
 from statemachine.attempts import StopReason
+from statemachine.failpoints import reach
 from statemachine.findings import FindingKind
 from statemachine.refusals import LeaseLost, Refusal
 from statemachine.settlement import Outcome
@@ -52,9 +53,16 @@ def judge(run: Run, space: Space, ended: Ended, *, links: LinkState, started_at:
         findings=tuple(map(NewFinding.of, verdict.violations)),
         evidence=_evidence(verdict),
     )
+    reach("screened")
     if _may_commit(run, ended, judged):
+        reach("looked_again")
         judged = _commit(run, inspected, judged, started_at)
-    return judged if judged.outcome else _export(run, space, inspected, judged, started_at)
+        reach("committed")
+    if judged.outcome:
+        return judged
+    exported = _export(run, space, inspected, judged, started_at)
+    reach("exported")
+    return exported
 
 
 def _inspect(run: Run, space: Space, ended: Ended, links: LinkState) -> Inspection | NewFinding:
@@ -69,7 +77,9 @@ def _inspect(run: Run, space: Space, ended: Ended, links: LinkState) -> Inspecti
             leftovers=ended.exit.leftovers,
             aborted=lambda: run.lease.lost,
         )
+        reach("inspected")
         run.keep("result.json", {"exit": ended.exit.code, "manifest": inspected.digest})
+        reach("result_kept")
     except InspectionAborted:
         raise LeaseLost(task=run.task.id, epoch=run.attempt.epoch) from None
     except (Refusal, OSError) as error:

@@ -8,6 +8,7 @@ from typing import Final
 from uuid import uuid4
 
 from statemachine import landings
+from statemachine.failpoints import reach
 from statemachine.landings import MergeFacts, Strategy
 from statemachine.merges import MergeState
 from statemachine.refusals import LostRace, Refusal
@@ -61,6 +62,7 @@ def merge(
     row, repository = _read(database, task)
     runner = runners.open_repository(root, repository.runner)
     seen = _look(runner, repository, row)
+    reach("target_seen")
     with database.transaction() as db:
         held = tasks.lock(db, task, if_version=if_version)
         if (held.head, held.target) != (row.head, row.target):
@@ -73,7 +75,9 @@ def merge(
         said(f"merging into {row.target} of {repository.target}{_aside(seen)}")
         begun = _begin(db, held, repository, seen, Strategy.ff, actor=actor)
     begun_at = time.monotonic()
+    reach("merge_begun")
     _last_look(database, begun, repository, seen, actor=actor, author_may_approve=author_may_approve)
+    reach("push_marked")
     return _push(database, runner, begun, actor=actor, until=begun_at + (LEASE - targets.PATIENCE).total_seconds())
 
 
@@ -221,6 +225,7 @@ def _push(database: Database, runner: RunnerRepository, begun: merges.Merge, *, 
         if refused.code != "already_merged":
             _fail(database, begun, actor=actor, reason=refused.message)
             raise
+    reach("pushed")
     return confirm(database, begun, actor=actor)
 
 
@@ -230,6 +235,8 @@ def confirm(database: Database, begun: merges.Merge, *, actor: str) -> Task:
         held = tasks.lock(db, begun.task_id)
         moved = tasks.move(db, held, TaskEvent.confirm_merge, actor=actor)
         merges.end(db, begun.id, MergeState.merged, reason="")
+        reach("confirming")
+    reach("confirmed")
     return moved
 
 
@@ -239,3 +246,5 @@ def _fail(database: Database, begun: merges.Merge, *, actor: str, reason: str) -
         held = tasks.lock(db, begun.task_id)
         tasks.move(db, held, TaskEvent.fail_merge, actor=actor, reason=reason)
         merges.end(db, begun.id, MergeState.failed, reason=reason)
+        reach("failing")
+    reach("failed")

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from statemachine.attempts import StopReason
+from statemachine.failpoints import reach
 from statemachine.settlement import Isolation
 from store import attempts
 from store.attempts import Launched
@@ -36,13 +37,15 @@ def mark_launched(run: Run, space: Space, *, links_digest: str | None) -> Launch
     if why := run.stop_wanted():
         run.request_stop(why)
     with run.station.database.connection() as db:
-        return attempts.launch(
+        launched = attempts.launch(
             db,
             run.attempt,
             allocation=space.allocation.id,
             generation=space.allocation.generation,
             links_digest=links_digest,
         )
+    reach("marked_running")
+    return launched
 
 
 def deadline(launched: Launched) -> float | None:
@@ -54,11 +57,13 @@ def start_held(run: Run, space: Space, order: Order) -> Held:
     """Start the agent before its first instruction, and record which process it is."""
     held = run.executor.launch(space.place, order)
     try:
+        reach("agent_held")
         with run.station.database.connection() as db:
             attempts.note_handle(db, run.attempt, asdict(held.handle))
     except BaseException:
         held.abandon()
         raise
+    reach("handle_noted")
     return held
 
 
@@ -69,10 +74,12 @@ def watch(run: Run, held: Held, *, deadline: float | None) -> Ended:
     """
     running = held.let_go()
     try:
+        reach("agent_let_go")
         ended, stopped = _await(run, running, deadline)
     except BaseException:
         run.executor.stop(running)
         raise
+    reach("agent_ended")
     return _note(run, ended, stopped)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from statemachine.failpoints import reach
 from store import workers
 from store.engine import Database
 from store.listening import Bell
@@ -61,8 +62,10 @@ def registered(
     finally:
         with farewell.step("stopping the heartbeat"):
             heartbeat.stop()
+        reach("heartbeat_ended")
         with farewell.step("signing off"), database.connection() as db:
             workers.leave(db, row.id)
+        reach("worker_gone")
 
 
 @contextmanager

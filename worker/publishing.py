@@ -1,5 +1,6 @@
 """Publishing: after the rows are written, the refs follow."""
 
+from statemachine.failpoints import reach
 from statemachine.refusals import LeaseLost
 from store import publications
 from store.engine import Database
@@ -26,7 +27,7 @@ def publish_refs(database: Database, root: Root, task: int, *, lease: Lease | No
         if lease is not None and (lease.overdue or asked.epoch != lease.epoch):
             raise LeaseLost(task=task, epoch=lease.epoch)
 
-    return publish(
+    moved = publish(
         repo,
         task,
         base=asked.base,
@@ -36,3 +37,5 @@ def publish_refs(database: Database, root: Root, task: int, *, lease: Lease | No
         there=there,
         fence=fence,
     )
+    reach("refs_published")
+    return moved

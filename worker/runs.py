@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from statemachine.attempts import AttemptKind, StopReason
+from statemachine.failpoints import reach
 from statemachine.plans import Item, Plan
 from statemachine.refusals import LeaseLost, LostRace, Refusal, Unavailable
 from statemachine.texts import quote
@@ -84,6 +85,7 @@ def admit(station: Station, task: Task, lease: Lease, *, kind: AttemptKind, item
     executor = executors.find(task.executor)
     with station.database.connection() as db:
         attempt = attempts.admit(db, task, attempt=uuid4(), kind=kind, item=item)
+    reach("admitted")
     return Run(
         station=station,
         lease=lease,

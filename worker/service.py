@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import timedelta
 
+from statemachine.failpoints import reach
 from statemachine.refusals import LostRace, Refusal, Unavailable
 from store import claims, workers
 from store.engine import Database
@@ -181,10 +182,13 @@ class _Loop:
         """Let everything claimed come to rest; past the grace of a shutdown it stays for recovery, nothing is lost."""
         step = self._farewell.step
         until = self._rest()
+        reach("tasks_rested")
         with step("releasing what is held"):
             self._put_back(step)
+        reach("tasks_put_back")
         with step("recovery"):
             self._recovery.end(until)
+        reach("recovery_joined")
 
     def _rest(self) -> float:
         """Await what was claimed: to its end, or from a signal on for the grace; give when the grace is over."""
@@ -195,6 +199,7 @@ class _Loop:
         if station.draining.is_set():
             with self._farewell.step("draining"), station.database.connection() as db:
                 workers.drain(db, station.worker)
+            reach("drain_written")
         while self._busy and (left := until - time.monotonic()) > 0:
             station.call.wait(min(station.settings.poll, timedelta(seconds=left)))
         if self._busy:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from statemachine.attempts import ENDED
+from statemachine.failpoints import reach
 from statemachine.refusals import LostRace, Refusal, Unavailable
 from statemachine.tasks import TaskEvent
 from store import attempts, settlements, tasks
@@ -26,11 +27,13 @@ def _settle(run: Run, report: Report, beside: Callable[[Connection], None]) -> S
         with run.station.database.transaction() as db:
             settled = settlements.settle(db, report, actor=run.station.actor)
             beside(db)
+            reach("settling")
     except (Unavailable, LostRace):
         raise
     except Refusal as refused:
         with run.station.database.connection() as db:
             return _read_back(db, run, refused)
+    reach("settled")
     return settled
 
 

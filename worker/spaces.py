@@ -6,6 +6,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 from statemachine.allocations import AllocationState
+from statemachine.failpoints import reach
 from statemachine.refusals import LostRace, Refusal
 from store import allocations
 from store.allocations import Allocation
@@ -29,9 +30,11 @@ def prepare(run: Run) -> Space:
     run.folder.mkdir(mode=0o700)
     with run.station.database.connection() as db:
         reserved = allocations.reserve(db, run.attempt, allocation=uuid4(), host=run.station.host.id)
+    reach("reserved")
     place = _place(run, reserved.id)
     try:
         made = run.executor.materialise(place)
+        reach("materialised")
     except (Refusal, OSError) as error:
         _give_up(run, reserved, place, told(error))
         raise
@@ -39,6 +42,7 @@ def prepare(run: Run) -> Space:
         ready = allocations.ready(
             db, reserved, epoch=run.attempt.epoch, path=made.path, base=place.base, baseline=made.baseline
         )
+    reach("space_ready")
     return Space(allocation=ready, place=replace(place, path=made.path, baseline=made.baseline))
 
 
@@ -49,9 +53,11 @@ def put_away(run: Run, space: Space, *, keep: str = "") -> None:
             # This process was thought dead, and recovery put the workspace aside: it is not ours to remove.
             return
     left = keep or _release(run, space)
+    reach("space_removed")
     state = AllocationState.quarantined if left else AllocationState.released
     with suppress(LostRace), run.station.database.connection() as db:
         allocations.end(db, space.allocation, state, reason=left or "settled")
+    reach("space_released")
 
 
 def temporary(run: Run) -> Path:

@@ -7,6 +7,7 @@ from typing import Final
 
 from statemachine.attempts import AttemptKind
 from statemachine.decisions import Facts
+from statemachine.failpoints import reach
 from statemachine.refusals import LostRace, Refusal, Unavailable
 from statemachine.steps import (
     AwaitApproval,
@@ -41,6 +42,7 @@ def drive(station: Station, task: Task, lease: Lease, *, onward: bool = True) ->
     Without `onward` no agent and no check is begun: what would be run is released.
     """
     pause = _FIRST_PAUSE
+    reach("claimed")
     while task.state is TaskState.running:
         lease.check()
         try:
@@ -129,7 +131,7 @@ def _move(
         checks_passed=complete,
     )
     with station.database.connection() as db:
-        return tasks.move(
+        moved = tasks.move(
             db,
             task,
             event,
@@ -139,6 +141,8 @@ def _move(
             question=Question(reason=reason, subjects=subject),
             epoch=lease.epoch,
         )
+    reach("moved_on")
+    return moved
 
 
 def _served(station: Station, task: Task, step: RunItem | RunChecks) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 from uuid import UUID, uuid4
 
+from statemachine.failpoints import reach
 from statemachine.refusals import Refusal
 from workspace.disk import durability
 from workspace.disk.roots import Root, refuse_overlap
@@ -65,6 +66,7 @@ def prepare(root: Root, *, task: int, epoch: int, allocation: UUID) -> Path:
         json.dump({"allocation": allocation.hex, "owner": root.owner.hex}, file)
         file.flush()
         os.fsync(file.fileno())
+    reach("proof_written")
     folder.mkdir(mode=0o700)
     durability.flush(root.workspaces)
     return folder
@@ -109,6 +111,7 @@ def release(root: Root, folder: Path, allocation: UUID, *, forbidden: Sequence[P
         _throw(folder, container)
     except OSError as error:
         return Released(gone=False, reason=f"it could not be moved to the trash: {error.strerror}", left=(str(folder),))
+    reach("space_thrown")
     if left := trash.empty(container):
         return Released(gone=False, reason="some of it could not be removed", left=tuple(left))
     container.rmdir()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from statemachine.failpoints import reach
 from statemachine.refusals import Refusal
 from workspace.repository import refs, repositories
 
@@ -51,6 +52,7 @@ def publish(
     wanted |= {refs.base_ref(task): base, refs.task_ref(task): head}
     served = {ref: there.get(ref) for ref in map(refs.attempt_ref, settled)}
     moved = [ref for ref, commit in wanted.items() if _set(repo, ref, commit, there.get(ref), fence)]
+    reach("head_published")
     return moved + [ref for ref, now in served.items() if _drop(repo, ref, now, fence)]
 
 

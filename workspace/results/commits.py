@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC
 from typing import TYPE_CHECKING, Any, Protocol
 
+from statemachine.failpoints import reach
 from workspace.repository import quarantines, refs, repositories
 from workspace.results import edits
 from workspace.results.edits import CommitRefused
@@ -79,6 +80,7 @@ def commit(
         edits.prove(room, parent, tree, wanted)
         made = write(room, tree, parent=parent, message=message, author=author, date=date)
         room.migrate(made, parent=parent)
+    reach("objects_stored")
     refs.hold(repo, refs.attempt_ref(attempt), made)
     return Committed(made, tree)
 
