@@ -37,6 +37,7 @@ POINTS: Final[Mapping[str, str]] = MappingProxyType(
         "result_kept": "worker.judging._inspect",
         "screened": "worker.judging.judge",
         "looked_again": "worker.judging.judge",
+        "objects_built": "workspace.results.commits.commit",
         "objects_stored": "workspace.results.commits.commit",
         "committed": "worker.judging.judge",
         "exported": "worker.judging.judge",

@@ -79,6 +79,7 @@ def commit(
         tree = edits.build(room, parent, wanted)
         edits.prove(room, parent, tree, wanted)
         made = write(room, tree, parent=parent, message=message, author=author, date=date)
+        reach("objects_built")
         room.migrate(made, parent=parent)
     reach("objects_stored")
     refs.hold(repo, refs.attempt_ref(attempt), made)
