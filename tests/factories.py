@@ -294,8 +294,13 @@ def an_approved_task(database: Database, task: Task | None = None, *, actor: str
 
 def a_merging_task(database: Database, **more: Any) -> Task:
     """Walk a new task to where its merge is written down and not pushed yet."""
-    task = an_approved_task(database, **more)
+    return a_merging(database, an_approved_task(database, **more))
+
+
+def a_merging(database: Database, task: Task) -> Task:
+    """Begin the merge of an approved task, as it is now."""
     with database.transaction() as db:
+        task = tasks.get(db, task.id)
         merging = tasks.move(db, task, TaskEvent.begin_merge, actor="rev")
         plan = merges.Plan(
             strategy="ff", target="/nowhere", branch=task.target, old_tip=None, head=task.head, commit=task.head
