@@ -32,7 +32,7 @@ def test_a_zombie_that_wakes_changes_no_row_and_no_commit(stage: Stage, point: s
     assert (state, report.complete) == (TaskState.in_review, True)
 
 
-@pytest.mark.parametrize("point", ["screened", "exported", "settled"])
+@pytest.mark.parametrize("point", ["agent_ended", "screened", "exported"])
 def test_a_zombie_that_saw_something_unsafe_adds_no_second_finding(stage: Stage, point: str) -> None:
     state, rows = slept(stage, point, UNSAFE)
 
