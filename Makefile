@@ -8,8 +8,10 @@ PYTHON ?= python3 python3.13 python3.12 python3.11
 BIN := .venv/bin
 READY := .venv/ready
 TESTS ?= tests
+SECONDS ?= 45
+WORKERS ?= 4
 
-.PHONY: help setup demo test check format lint imports types diagram reference migration cases bench clean
+.PHONY: help setup demo test check format lint imports types diagram reference migration cases soak bench clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +60,9 @@ migration: setup ## Start a migration: make migration NAME=noun
 
 cases: setup ## List the acceptance cases and hazards no test names
 	$(BIN)/python tests/house/cases.py
+
+soak: setup ## Kill workers, agents and the server at random, then look: SECONDS=45 WORKERS=4 SEED=1
+	$(BIN)/python -m tests.soak --seconds $(SECONDS) --workers $(WORKERS) $(if $(SEED),--seed $(SEED))
 
 bench: setup ## Measure claim and settle against hand-written SQL
 	$(BIN)/python -m bench

@@ -5,7 +5,20 @@ from pathlib import Path
 import pytest
 
 HOUSE = Path(__file__).parents[2]
-TARGETS = {"help", "setup", "demo", "test", "check", "diagram", "reference", "migration", "cases", "bench", "clean"}
+TARGETS = {
+    "help",
+    "setup",
+    "demo",
+    "test",
+    "check",
+    "diagram",
+    "reference",
+    "migration",
+    "cases",
+    "soak",
+    "bench",
+    "clean",
+}
 
 
 def make(*arguments: str, folder: Path = HOUSE) -> str:
@@ -36,7 +49,9 @@ def test_a_fresh_clone_sets_itself_up_once(tmp_path: Path) -> None:
     assert fresh.splitlines()[-1] == ready.strip() == ".venv/bin/tasks demo"
 
 
-@pytest.mark.parametrize("target", ["demo", "test", "check", "cases", "bench", "diagram", "reference", "migration"])
+@pytest.mark.parametrize(
+    "target", ["demo", "test", "check", "cases", "soak", "bench", "diagram", "reference", "migration"]
+)
 def test_what_needs_the_environment_makes_it_first(target: str, tmp_path: Path) -> None:
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         (tmp_path / name).write_bytes((HOUSE / name).read_bytes())
@@ -47,4 +62,4 @@ def test_what_needs_the_environment_makes_it_first(target: str, tmp_path: Path) 
 def test_check_is_what_ci_runs() -> None:
     steps = (HOUSE / ".ci" / "run").read_text(encoding="utf-8")
 
-    assert re.findall(r"^ *(make \w+)", steps, re.MULTILINE) == ["make check", "make test", "make demo"]
+    assert re.findall(r"^ *(make \w+)", steps, re.MULTILINE) == ["make check", "make test", "make soak", "make demo"]

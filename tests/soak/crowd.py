@@ -74,17 +74,17 @@ class Crowd:
             self.stage.did["agents killed"] += 1
 
     def quiet(self) -> None:
-        """Let everybody leave as a service does; one that does not is wrong, and killed."""
+        """Let workers leave as a service does, and merges end; one that does not is wrong, and killed."""
         self.wake(everybody=True)
         for worker in self.workers:
             worker.send_signal(signal.SIGTERM)
-        for worker in self.workers:
+        for process in [*self.workers, *self.stage.merging]:
             try:
-                worker.wait(ENDS)
+                process.wait(ENDS)
             except subprocess.TimeoutExpired:
-                self.stage.wrong.append(f"worker {worker.pid} did not end within {ENDS} seconds of SIGTERM")
-                worker.kill()
-                worker.wait()
+                self.stage.wrong.append(f"process {process.pid} did not end within {ENDS} seconds")
+                process.kill()
+                process.wait()
 
     def _signal(self, number: int, what: str) -> list[Process]:
         awake = [worker for worker in self.workers if worker.poll() is None and worker not in self.asleep]

@@ -33,7 +33,7 @@ def meddle(stage: Stage) -> None:
         answer(stage, task, yes=stage.random.random() < 0.8)
     elif task.state in {TaskState.approved, TaskState.merge_blocked}:
         fail_at = stage.random.choice(["", "", "merge_begun", "push_marked", "pushed", "confirming"])
-        stage.start("merge", task.id, fail_at=fail_at)
+        stage.merging.append(stage.start("merge", task.id, fail_at=fail_at))
         stage.did["merges tried"] += 1
     else:
         _interfere(stage, task)

@@ -44,6 +44,7 @@ class Stage:
     repository: Path
     did: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
+    merging: list["subprocess.Popen[bytes]"] = field(default_factory=list)
 
     @property
     def journal(self) -> Path:
