@@ -4,11 +4,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+import pytest
 
 from statemachine.failpoints import POINTS, VARIABLE
 from statemachine.plans import Item
@@ -43,10 +45,21 @@ OUTSIDE: Final = "echo P1 >> a.txt\necho more > more.txt\n"
 WAITING: Final = 'echo P1 >> a.txt\ntest -e "$JOURNAL.rang" || { : > "$JOURNAL.rang"; : > "$BELL"; exec sleep 600; }\n'
 
 
+TRIED: Final[set[str]] = set()
+"""The points some test kills a process at, as far as tests were imported."""
+
+
 def between(first: str, last: str) -> list[str]:
     """List the points from one to another, in the order of the table."""
     names = list(POINTS)
     return names[names.index(first) : names.index(last) + 1]
+
+
+def at(points: Iterable[str]) -> pytest.MarkDecorator:
+    """Run a test at each of these points, and remember that there is one."""
+    chosen = list(points)
+    TRIED.update(chosen)
+    return pytest.mark.parametrize("point", chosen)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -4,12 +4,12 @@ import pytest
 
 from statemachine.attempts import AttemptKind
 from statemachine.tasks import TaskState
-from tests.crash.scenes import OUTSIDE, STORY, TWO, UNSAFE, Stage, between
+from tests.crash.scenes import OUTSIDE, STORY, TWO, UNSAFE, Stage, at, between
 
 pytestmark = [pytest.mark.case("R03"), pytest.mark.hazard("H102")]
 
 
-@pytest.mark.parametrize("point", between("claimed", "moved_on"))
+@at(between("claimed", "moved_on"))
 def test_killed_at_any_point_every_item_is_done_once(stage: Stage, point: str) -> None:
     task = stage.add(STORY, *TWO)
     stage.killed_at(point, "work")
@@ -24,9 +24,7 @@ def test_killed_at_any_point_every_item_is_done_once(stage: Stage, point: str) -
 
 
 @pytest.mark.case("F16")
-@pytest.mark.parametrize(
-    "point", ["agent_ended", "inspected", "screened", "exported", "settling", "settled", "refs_published"]
-)
+@at(["agent_ended", "inspected", "screened", "exported", "settling", "settled", "refs_published"])
 def test_killed_anywhere_around_an_unsafe_change_its_finding_is_owed_once(stage: Stage, point: str) -> None:
     task = stage.add(UNSAFE)
     stage.killed_at(point, "work")
@@ -39,7 +37,7 @@ def test_killed_anywhere_around_an_unsafe_change_its_finding_is_owed_once(stage:
     assert stage.workshop.ledger(task) == []
 
 
-@pytest.mark.parametrize("point", ["committed", "settling", "settled", "refs_published", "space_removed"])
+@at(["committed", "settling", "settled", "refs_published", "space_removed"])
 def test_killed_anywhere_around_a_scope_pause_it_is_owed_once(stage: Stage, point: str) -> None:
     task = stage.add(OUTSIDE)
     stage.killed_at(point, "work")
@@ -52,7 +50,7 @@ def test_killed_anywhere_around_a_scope_pause_it_is_owed_once(stage: Stage, poin
     assert stage.workshop.changed(rested.head) == ["M\ta.txt", "A\tmore.txt"]
 
 
-@pytest.mark.parametrize("point", ["admitted", "space_ready", "agent_let_go", "settling", "settled", "space_released"])
+@at(["admitted", "space_ready", "agent_let_go", "settling", "settled", "space_released"])
 def test_killed_while_checks_run_they_pass_on_the_same_head(stage: Stage, point: str) -> None:
     task = stage.add(checks=("grep -q P1 a.txt",))
     queued = stage.workshop.work(task, kinds=(AttemptKind.execute,))

@@ -6,12 +6,22 @@ from statemachine.refusals import Refusal
 from statemachine.tasks import TaskState
 from store import merges
 from store.tasks import Task
-from tests.crash.scenes import APPEND, Stage
+from tests.crash.scenes import APPEND, Stage, at, between
 from tests.factories import git
 from tests.store.scenes import aged, asked
 from worker import landing
 
 pytestmark = [pytest.mark.case("R03", "M07"), pytest.mark.hazard("H102")]
+
+# Where a task is once its killed merge is reconciled, and how that merge ended.
+AFTER = {
+    "target_seen": (TaskState.approved, []),
+    "merge_begun": (TaskState.merge_blocked, ["failed"]),
+    "push_marked": (TaskState.merge_blocked, ["failed"]),
+    "pushed": (TaskState.merged, ["merged"]),
+    "confirming": (TaskState.merged, ["merged"]),
+    "confirmed": (TaskState.merged, ["merged"]),
+}
 
 
 def approved(stage: Stage) -> Task:
@@ -46,20 +56,9 @@ def states(stage: Stage, task: Task) -> list[str]:
         return [merge.state.value for merge in merges.listing(db, task.id)]
 
 
-@pytest.mark.parametrize(
-    ("point", "left", "reconciled"),
-    [
-        ("target_seen", TaskState.approved, []),
-        ("merge_begun", TaskState.merge_blocked, ["failed"]),
-        ("push_marked", TaskState.merge_blocked, ["failed"]),
-        ("pushed", TaskState.merged, ["merged"]),
-        ("confirming", TaskState.merged, ["merged"]),
-        ("confirmed", TaskState.merged, ["merged"]),
-    ],
-)
-def test_a_merge_killed_at_any_point_is_merged_once_or_failed(
-    stage: Stage, point: str, left: TaskState, reconciled: list[str]
-) -> None:
+@at(between("target_seen", "confirmed"))
+def test_a_merge_killed_at_any_point_is_merged_once_or_failed(stage: Stage, point: str) -> None:
+    left, reconciled = AFTER[point]
     task = approved(stage)
     stage.killed_at(point, "merge", task.id)
     early = stage.workshop.recover()
@@ -78,7 +77,7 @@ def test_a_merge_killed_at_any_point_is_merged_once_or_failed(
     assert git(stage.workshop.repository, "rev-parse", "main") == task.head
 
 
-@pytest.mark.parametrize("point", ["failing", "failed"])
+@at(["failing", "failed"])
 def test_a_refused_merge_killed_while_that_is_written_down_fails_once(stage: Stage, point: str) -> None:
     task = approved(stage)
     hook = stage.workshop.repository / ".git" / "hooks" / "pre-receive"
@@ -97,7 +96,7 @@ def test_a_refused_merge_killed_while_that_is_written_down_fails_once(stage: Sta
     assert git(stage.workshop.repository, "rev-parse", "main") == task.base
 
 
-@pytest.mark.parametrize("point", ["target_read", "merge_ended"])
+@at(["target_read", "merge_ended"])
 @pytest.mark.parametrize(("killed", "state"), [("push_marked", "merge_blocked"), ("pushed", "merged")])
 def test_a_recovery_killed_while_it_reconciles_ends_the_merge_once(
     stage: Stage, point: str, killed: str, state: str

@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from statemachine.tasks import TaskState
-from tests.crash.scenes import APPEND, STORY, UNSAFE, WAITING, Stage, between
+from tests.crash.scenes import APPEND, STORY, UNSAFE, WAITING, Stage, at, between
 from tests.store.scenes import aged
 
 pytestmark = [pytest.mark.case("R03"), pytest.mark.hazard("H102")]
@@ -15,7 +15,7 @@ BETWEEN_ITEMS = ["wreck_found", "taken_over", "requeueing", "requeued"]
 
 
 @pytest.mark.case("R05")
-@pytest.mark.parametrize("point", INTERRUPTED)
+@at(INTERRUPTED)
 def test_a_recovery_killed_over_an_unsafe_tree_loses_no_finding(stage: Stage, point: str) -> None:
     task = stage.add(UNSAFE)
     stage.killed_at("agent_ended", "work")
@@ -29,7 +29,7 @@ def test_a_recovery_killed_over_an_unsafe_tree_loses_no_finding(stage: Stage, po
 
 
 @pytest.mark.case("R06")
-@pytest.mark.parametrize("point", INTERRUPTED)
+@at(INTERRUPTED)
 def test_a_recovery_killed_over_a_safe_tree_counts_one_loss_and_the_item_runs_again(stage: Stage, point: str) -> None:
     task = stage.add(WAITING)
     with stage.process("work") as worker:
@@ -50,7 +50,7 @@ def test_a_recovery_killed_over_a_safe_tree_counts_one_loss_and_the_item_runs_ag
 
 
 @pytest.mark.case("R02")
-@pytest.mark.parametrize("point", BETWEEN_ITEMS)
+@at(BETWEEN_ITEMS)
 def test_a_recovery_killed_between_items_leaves_the_next_claim_where_it_was(stage: Stage, point: str) -> None:
     task = stage.add(STORY, *())
     stage.killed_at("settled", "work")
@@ -63,7 +63,7 @@ def test_a_recovery_killed_between_items_leaves_the_next_claim_where_it_was(stag
     assert [attempt.state for attempt in stage.workshop.attempts(task)] == ["failed", "completed"]
 
 
-@pytest.mark.parametrize("point", ["space_put_right"])
+@at(["space_put_right"])
 def test_a_recovery_killed_while_it_sets_workspaces_aside_finds_the_rest(stage: Stage, point: str) -> None:
     task = stage.add(UNSAFE)
     stage.killed_at("settled", "work")
@@ -76,7 +76,7 @@ def test_a_recovery_killed_while_it_sets_workspaces_aside_finds_the_rest(stage: 
     assert [row.state for row in stage.workshop.allocations(task)] == ["quarantined"]
 
 
-@pytest.mark.parametrize("point", ["head_published", "refs_repaired"])
+@at(["head_published", "refs_repaired"])
 def test_a_recovery_killed_while_it_repairs_refs_leaves_nothing_unreachable(stage: Stage, point: str) -> None:
     task = stage.add(APPEND)
     stage.killed_at("settled", "work")
@@ -88,7 +88,7 @@ def test_a_recovery_killed_while_it_repairs_refs_leaves_nothing_unreachable(stag
     assert (rested.state, len(stage.workshop.attempts(task))) == (TaskState.in_review, 1)
 
 
-@pytest.mark.parametrize("point", ["spent_out"])
+@at(["spent_out"])
 def test_a_recovery_killed_while_it_stops_a_task_without_budget_stops_it_once(stage: Stage, point: str) -> None:
     task = stage.add(APPEND)
     aged(stage.superuser_url, "UPDATE task SET budget = '1 s', spent = '2 s' WHERE id = %s", task.id)

@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from statemachine.tasks import TaskState
-from tests.crash.scenes import UNSAFE, WAITING, Stage, between
+from tests.crash.scenes import UNSAFE, WAITING, Stage, at, between
 
 pytestmark = [pytest.mark.case("R03"), pytest.mark.hazard("H102")]
 
@@ -22,7 +22,7 @@ def told_to_end(stage: Stage, point: str) -> None:
     stage.seen_gone(worker)
 
 
-@pytest.mark.parametrize("point", [*SHUTDOWN, *ON_THE_WAY])
+@at([*SHUTDOWN, *ON_THE_WAY])
 def test_killed_at_any_point_of_its_shutdown_its_task_goes_on_elsewhere(stage: Stage, point: str) -> None:
     task = stage.add(WAITING)
     told_to_end(stage, point)
@@ -35,7 +35,7 @@ def test_killed_at_any_point_of_its_shutdown_its_task_goes_on_elsewhere(stage: S
     assert (first.state, second.state) in {("stopped", "completed"), ("interrupted", "completed")}
 
 
-@pytest.mark.parametrize("point", ["inspected", "settled", "tasks_rested"])
+@at(["inspected", "settled", "tasks_rested"])
 def test_what_an_agent_did_before_the_shutdown_is_found_all_the_same(stage: Stage, point: str) -> None:
     task = stage.add(UNSAFE + WAITING)
     told_to_end(stage, point)
