@@ -81,8 +81,8 @@ ELSEWHERE = {
     TaskEvent.lapse_approval,
 }
 BOUNDED = settings(
-    max_examples=25,
-    stateful_step_count=50,
+    max_examples=15,
+    stateful_step_count=40,
     deadline=None,
     derandomize=True,
     database=None,
