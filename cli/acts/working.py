@@ -77,4 +77,4 @@ def as_text(line: Line) -> str:
 def unprotected(executors: Iterable[str]) -> list[str]:
     """Say on one line of each executor that it does not protect this machine; the doctor says all of it."""
     lacks = [sentence for name in executors if (sentence := known.find(name).unprotected)]
-    return [f"{sentence.partition(':')[0]}; tasks doctor says what that means" for sentence in lacks]
+    return [f"{sentence.partition(':')[0]}: see tasks doctor" for sentence in lacks]

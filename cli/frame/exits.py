@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,8 +11,9 @@ from typing import Final
 
 import click
 
+from cli.frame import streams
 from cli.frame.documents import as_json
-from cli.frame.screen import printable
+from cli.frame.screen import printable, wrapped
 from cli.frame.streams import complain, reader_left
 from statemachine.refusals import LostRace, NotClean, NotFound, Refusal, Unavailable
 
@@ -122,7 +124,9 @@ def report(failure: Failure, *, json: bool) -> None:
         label = "next:" if _TYPED.match(failure.hint) else "hint:"
         steps = enumerate(failure.hint.splitlines())
         hint = "".join(f"\n{'     ' if row else label} {step}" for row, step in steps)
-        text = printable(f"error: {failure.message} [{failure.code}]{hint}")
+        columns = shutil.get_terminal_size().columns if streams.complains_to_terminal() else None
+        lines = printable(f"error: {failure.message} [{failure.code}]{hint}").split("\n")
+        text = "\n".join(wrapped(line, columns) for line in lines)
     complain(text + "\n")
 
 

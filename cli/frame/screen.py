@@ -99,14 +99,14 @@ class Screen:
 
     def _print(self, *lines: str) -> None:
         width = _width()
-        streams.write("".join(f"{_wrapped(printable(line), width)}\n" for line in lines))
+        streams.write("".join(f"{wrapped(printable(line), width)}\n" for line in lines))
 
 
 def _width() -> int | None:
     return shutil.get_terminal_size().columns if streams.on_terminal() else None
 
 
-def _wrapped(text: str, width: int | None) -> str:
+def wrapped(text: str, width: int | None) -> str:
     """Break a sentence between its words where the terminal is too narrow; a command stays whole, to be copied."""
     if width is None or len(text) <= width or _COMMAND.match(text):
         return text

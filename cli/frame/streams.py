@@ -40,6 +40,11 @@ def on_terminal() -> bool:
     return sys.stdout is not None and sys.stdout.isatty()
 
 
+def complains_to_terminal() -> bool:
+    """Tell whether a person reads stderr."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
 def write(text: str) -> None:
     """Write to stdout, at once."""
     _write(sys.stdout, text)

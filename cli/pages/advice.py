@@ -44,7 +44,7 @@ _REJECTING: Final[dict[tuple[GateKind, TaskEvent], str]] = {
 }
 _NOTES: Final[dict[TaskEvent, str]] = {
     E.cancel: "closes the task for good",
-    E.discard_item: "takes the commit back; the item runs again",
+    E.discard_item: "takes the commit back",
     E.request_changes: "sends it back with your words",
 }
 
@@ -95,7 +95,8 @@ def next_steps(view: View) -> list[str]:
     if view.waits_for is G.review and view.unchanged:
         answers = rejections(view)
     else:
-        answers = [*approvals(view)[:1], *rejections(view)[:1]]
+        usual = 2 if view.waits_for is G.failure else 1
+        answers = [*approvals(view)[:usual], *rejections(view)[:1]]
     return [*_onward(view), *(choice.annotated for choice in answers)]
 
 

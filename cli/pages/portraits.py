@@ -127,7 +127,7 @@ def _facts(view: View) -> list[tuple[str, str]]:
         (_HELD.get(kept.state, kept.state.value) if kept else "", workspace),
         ("added", f"{when(task.added_at)} by {quote(task.author)}"),
         ("version", str(task.version)),
-        ("guidance", quote(task.guidance, 500) if _is_pending(view) else ""),
+        ("guidance", one_line(task.guidance, 300) if _is_pending(view) else ""),
     ]
     return [(name, value) for name, value in every if value]
 
@@ -144,9 +144,9 @@ def _item(row: ItemRow) -> tuple[str, ...]:
 
 def _attempt(row: Attempt) -> tuple[str, ...]:
     exit_code = f"exit {row.exit_code}" if row.exit_code is not None else ""
-    said = ", ".join(part for part in (why(row), exit_code) if part)
-    failure = one_line(row.failure, 200)
-    return (str(row.number), short(Noun.attempt, row.id), row.item_id or row.kind, row.state, said, failure)
+    said = ", ".join(part for part in (why(row).removeprefix("exit"), exit_code) if part)
+    because = ": ".join(part for part in (said, one_line(row.failure, 200)) if part)
+    return (str(row.number), short(Noun.attempt, row.id), row.item_id or row.kind, row.state, because)
 
 
 def _finding(row: Finding) -> tuple[str, ...]:

@@ -93,7 +93,7 @@ def test_a_run_says_what_is_not_protected_how_it_rests_and_what_to_type(desk: De
 
     lines = done.out.splitlines()
     assert lines[0] == "task 1 is added"
-    assert lines[1] == "executor local protects nothing but the result; tasks doctor says what that means"
+    assert lines[1] == "executor local protects nothing but the result: see tasks doctor"
     assert lines[2] == "task 1 is in_review and waits for you (review): every item is done"
     assert [line.split()[:2] for line in lines[4:6]] == [["P1", "done"], ["P2", "done"]]
     assert lines[-3:] == [

@@ -61,7 +61,7 @@ def test_a_worker_says_who_it_is_and_what_it_does_not_protect(tasks: Terminal) -
     lines = done.out.splitlines()
     assert done.code == 0
     assert lines[0].startswith("worker ann@")
-    assert lines[1] == "executor local protects nothing but the result; tasks doctor says what that means"
+    assert lines[1] == "executor local protects nothing but the result: see tasks doctor"
     assert lines[-1] == "next: tasks list"
 
 

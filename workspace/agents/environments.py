@@ -114,15 +114,15 @@ def _require(program: str, path: str, what: str) -> None:
     if os.sep in program and not program.startswith(os.sep):
         return
     if shutil.which(program, path=path) is None:
-        why, hint = _missing(program, path)
+        why, hint = _missing(program)
         raise Refusal(
             f"{what}_not_found", f"the {what}'s program {quote(program)} {why}", hint=hint, program=program, path=path
         )
 
 
-def _missing(program: str, path: str) -> tuple[str, str]:
+def _missing(program: str) -> tuple[str, str]:
     if not program.startswith(os.sep):
-        return f"is not on the search path {path}", "install it, or name it by its full path"
+        return "is not on the search path", "install it, or name it by its full path"
     if Path(program).is_file():
         return "is not executable", f"chmod +x {shlex.quote(program)}"
     return "is not there", "name a program that is there"

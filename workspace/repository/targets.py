@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from workspace.repository.repositories import RunnerRepository
     from workspace.repository.sources import Place
 
+_LOCK: Final = "index.lock"
 _REFUSING: Final = frozenset({"refuse", "true", "yes", "on", "1"})
 
 
@@ -113,6 +114,8 @@ def _obstacle(place: Place, work_tree: Path, tip: str | None) -> str:
     if _ask(place.git_dir, "config", "--get", "receive.denyCurrentBranch").output.decode().strip().lower() in _REFUSING:
         return "its receive.denyCurrentBranch says refuse"
     git_dir = sources.locate(work_tree).git_dir
+    if (git_dir / _LOCK).exists():
+        return f"{git_dir / _LOCK} says that another git is at work there, or was ended in the middle of it"
     with tempfile.TemporaryDirectory(prefix="weighlock-") as folder:
         index = Path(folder, "index")
         if (git_dir / "index").exists():

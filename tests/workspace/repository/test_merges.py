@@ -122,6 +122,15 @@ def test_a_dirty_work_tree_is_not_touched(checked_out: Scene, kind: str) -> None
 
 
 @pytest.mark.case("M10")
+def test_a_work_tree_another_git_is_at_work_in_is_told_as_that(checked_out: Scene) -> None:
+    (checked_out.target / ".git" / "index.lock").touch()
+
+    refusal = checked_out.refused("target_checked_out")
+
+    assert f"{checked_out.target}/.git/index.lock says that another git is at work there" in refusal.message
+
+
+@pytest.mark.case("M10")
 def test_an_untracked_file_that_is_not_in_the_way_is_no_obstacle(checked_out: Scene) -> None:
     (checked_out.target / "notes").write_text("mine")
 
