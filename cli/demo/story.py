@@ -133,7 +133,7 @@ def the_recovery(play: Play) -> None:
         "back. Every worker does this first; a service does it at every start. P4 begins again from a clean tree.",
     )
     play.run("tasks", "recover", shows=["queued"])
-    play.run("tasks", "work", "--once", shows=["P4 completed", "checks completed"])
+    play.run("tasks", "work", "--once", shows=["P4 completed", "checks passed"])
 
 
 def review_and_merge(play: Play) -> None:

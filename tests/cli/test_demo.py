@@ -211,7 +211,7 @@ def test_the_executor_and_what_it_does_not_protect_are_named(played: Played) -> 
 
 
 def test_decisions_are_made_in_the_name_given(played: Played) -> None:
-    assert re.findall(r"gate_approved +- +(\w+)", played.step("tasks log")["output"]) == ["ann"] * 3
+    assert re.findall(r"gate_approved\n +by (\w+)", played.step("tasks log")["output"]) == ["ann"] * 3
 
 
 def test_the_transcript_of_the_readme_is_what_the_demo_prints(
