@@ -15,7 +15,7 @@ from typing import Final
 from cli.frame import streams
 from cli.frame.documents import as_json
 
-_COMMAND: Final = re.compile(r"(next:)? *(tasks|git) ")
+_COMMAND: Final = re.compile(r"(next:)? *(tasks|git|rm) ")
 _HANG: Final = 2
 """Columns by which a line that continues another is set in."""
 
