@@ -151,7 +151,11 @@ class _Loop:
     def _start(self, task: Task, sent: float) -> None:
         thread = threading.Thread(target=self._hold, args=(task, sent), name=f"task {task.id}", daemon=True)
         self._busy[task.id] = thread
-        thread.start()
+        try:
+            thread.start()
+        except BaseException:
+            del self._busy[task.id]  # it is held and driven by nobody: put back on the way out
+            raise
 
     def _hold(self, task: Task, sent: float) -> None:
         station = self._station
