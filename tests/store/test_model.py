@@ -46,11 +46,12 @@ SEEN: dict[Work, dict[str, Any]] = {
 WORKS: list[Work] = ["done", "done", "unchanged", "outside", "failed", "unsafe"]
 # Going on comes often, or no story would come far.
 WHAT = [*["go on"] * 10, "recover", "wake", "notice", "notice", "stop", "cancel", "say no", "decide", "go astray"]
-# Ways that chance seldom takes, from the first claim on.
+# Ways that chance seldom takes: what happens, or how work that went on ended.
 STORIES = (
     "go on, go on, outside, notice, go on, say no, go on, go on, recover, wake, cancel",
     "go on, go on, failed, go on, failed, go on, go on, go on, done, go on, go on, done, go on, go on, done, go on",
-    "go on, go on, done, go on, done, go on, done, go on, go on, go on, notice, go on, go on, go on",
+    "go on, go on, done, go on, done, go on, done, go on, go on, go on, notice, the push fails, go on, go on, go on",
+    "go on, go on, done, go on, done, go on, done, go on, go on, go on, the push fails, go on, go on, go astray",
     "go on, go on, outside, go on, go on, stop, notice, unsafe, decide, go astray, go on, go on, stop, go on",
 )
 EXPIRED = "UPDATE task SET lease_expires = lease_expires - interval '1 day' WHERE id = %s"
@@ -110,10 +111,10 @@ class Story(RuleBasedStateMachine):
         self.fenced: list[tuple[Task, Attempt | None]] = []
 
     def follow(self, story: str) -> None:
-        """Let happen what a story says, word by word: what happens, or how work that went on ended."""
+        """Let happen what a story says, word by word."""
         for word in story.split(", "):
             work = word if word in SEEN else "done"
-            self.happen(word if word in WHAT else "go on", work, Random(0), launched=True)
+            self.happen(word if word in WHAT else "go on", work, Random(0), launched=word != "the push fails")
             self.the_rows_are_what_the_model_says()
             self.no_law_is_broken()
         self.teardown()
