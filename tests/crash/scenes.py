@@ -18,7 +18,7 @@ from store import workers
 from store.tasks import Task
 from tests.crash.checker import Checker
 from tests.recovery.scenes import until
-from tests.store.scenes import asked
+from tests.store.scenes import aged, asked
 from tests.workshop import ROOT, Workshop, edit, item
 from worker import additions
 
@@ -144,6 +144,15 @@ class Stage:
             " AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND worker.pid = %s"
         )
         until(lambda: not asked(self.superuser_url, held, workers.LOCK_SPACE, process.pid), "its lock is free")
+
+    def lapse_merges(self) -> None:
+        """Let the leases of merges run out, and the time their pushes could take."""
+        if asked(self.superuser_url, "SELECT FROM merge_attempt"):
+            aged(
+                self.superuser_url,
+                "UPDATE merge_attempt SET lease_expires = lease_expires - interval '1 day',"
+                " pushing_at = pushing_at - interval '1 day'",
+            )
 
     def repaired(self, task: Task) -> Task:
         """Recover as a service does when it starts, and work until the task rests."""

@@ -13,8 +13,9 @@ from store import roles
 from store.engine import open_database
 from store.statements import statement
 from tests.conftest import _clone
-from tests.crash.scenes import APPEND, Stage, between
+from tests.crash.scenes import APPEND, UNSAFE, Stage, between
 from tests.crash.servers import Server, a_server
+from tests.factories import git
 from tests.proxies import Proxy
 from tests.workshop import a_workshop
 
@@ -68,6 +69,41 @@ def test_a_database_that_crashes_before_the_agent_runs_costs_nothing_but_a_new_b
     assert shaken.wrongs() == []
     assert rested.state is TaskState.in_review
     assert {attempt.state for attempt in shaken.workshop.attempts(task)} <= {"interrupted", "completed"}
+
+
+@pytest.mark.case("R17", "R10")
+@pytest.mark.parametrize("point", ["taken_over", "wreck_examined", "wreck_settling", "wreck_settled"])
+def test_a_database_that_crashes_under_a_recovery_leaves_it_to_the_next_one(
+    shaken: Stage, server: Server, point: str
+) -> None:
+    task = shaken.add(UNSAFE)
+    shaken.killed_at("agent_ended", "work")
+    with shaken.held_at(point, "recover") as recovery:
+        server.restart()
+    shaken.seen_gone(recovery)
+
+    rested = shaken.repaired(task)
+
+    assert shaken.wrongs() == []
+    assert (rested.state, shaken.workshop.kinds(task)) == (TaskState.needs_human, ["new_symlink"])
+
+
+@pytest.mark.case("R17", "M07")
+@pytest.mark.parametrize("point", ["merge_begun", "push_marked", "pushed", "confirming", "confirmed"])
+def test_a_database_that_crashes_under_a_merge_leaves_one_merge_or_none(
+    shaken: Stage, server: Server, point: str
+) -> None:
+    task = shaken.workshop.approve(shaken.workshop.work(shaken.add(APPEND)))
+    with shaken.held_at(point, "merge", task.id):
+        server.restart()
+    shaken.lapse_merges()
+
+    report = shaken.workshop.recover()
+
+    pushed = git(shaken.workshop.repository, "rev-parse", "main") == task.head
+    assert report.complete
+    assert shaken.wrongs() == []
+    assert shaken.workshop.look(task).state is (TaskState.merged if pushed else TaskState.merge_blocked)
 
 
 @pytest.mark.case("S13", "S14")

@@ -8,7 +8,6 @@ from store import merges
 from store.tasks import Task
 from tests.crash.scenes import APPEND, Stage, at, between
 from tests.factories import git
-from tests.store.scenes import aged, asked
 from worker import landing
 
 pytestmark = [pytest.mark.case("R03", "M07"), pytest.mark.hazard("H102")]
@@ -26,17 +25,6 @@ AFTER = {
 
 def approved(stage: Stage) -> Task:
     return stage.workshop.approve(stage.workshop.work(stage.add(APPEND)))
-
-
-def lapse(stage: Stage, task: Task) -> None:
-    """Let the lease of a merge run out, and the time its push could take."""
-    if asked(stage.superuser_url, "SELECT FROM merge_attempt WHERE task_id = %s", task.id):
-        aged(
-            stage.superuser_url,
-            "UPDATE merge_attempt SET lease_expires = lease_expires - interval '1 day',"
-            " pushing_at = pushing_at - interval '1 day' WHERE task_id = %s",
-            task.id,
-        )
 
 
 def merged(stage: Stage, task: Task) -> Task:
@@ -62,7 +50,7 @@ def test_a_merge_killed_at_any_point_is_merged_once_or_failed(stage: Stage, poin
     task = approved(stage)
     stage.killed_at(point, "merge", task.id)
     early = stage.workshop.recover()
-    lapse(stage, task)
+    stage.lapse_merges()
 
     report = stage.workshop.recover()
     found = stage.workshop.look(task)
@@ -84,7 +72,7 @@ def test_a_refused_merge_killed_while_that_is_written_down_fails_once(stage: Sta
     hook.write_text("#!/bin/sh\nexit 1\n")
     hook.chmod(0o755)
     stage.killed_at(point, "merge", task.id)
-    lapse(stage, task)
+    stage.lapse_merges()
 
     stage.workshop.recover()
 
@@ -103,7 +91,7 @@ def test_a_recovery_killed_while_it_reconciles_ends_the_merge_once(
 ) -> None:
     task = approved(stage)
     stage.killed_at(killed, "merge", task.id)
-    lapse(stage, task)
+    stage.lapse_merges()
     stage.killed_at(point, "recover")
 
     stage.workshop.recover()

@@ -70,16 +70,16 @@ def merge(stage: Stage, task: Task) -> None:
 
 
 def _interfere(stage: Stage, task: Task) -> None:
-    what = stage.random.choice(["stop", "stop", "finding", "cancel"])
+    what = stage.random.choices(["nothing", "stop", "finding", "cancel"], [70, 15, 10, 5])[0]
     with stage.database.transaction() as db:
         match what:
             case "stop":
                 interventions.stop(db, task.id, actor="rev")
-            case "cancel" if stage.random.random() < 0.3:
+            case "cancel":
                 interventions.cancel(db, task.id, actor="rev", reason="enough")
-            case _:
+            case "finding":
                 findings.record(db, task.id, [a_finding(paths=[str(stage.random.random())])], actor="rev")
-    stage.did[f"{what}s by a person"] += 1
+    stage.did[f"times a person did {what}"] += 1
 
 
 def patiently(act: Callable[[], object]) -> None:
