@@ -86,6 +86,7 @@ def _next(context: Context) -> tuple[str, ...]:
     if context.flags.json or context.flags.quiet:
         return ()
     with suppress(Refusal), context.database.connection() as db:
-        if gates.listing(db, limit=1):
-            return ("tasks gate list", "tasks list")
+        waiting = gates.listing(db, limit=2)
+        if waiting:
+            return ("tasks gate list" if len(waiting) > 1 else f"tasks gate show {waiting[0].task_id}", "tasks list")
     return ("tasks list",)

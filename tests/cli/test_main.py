@@ -168,3 +168,23 @@ def test_what_a_command_returns_is_the_exit_code(probe: Callable[[click.Command]
 
 def test_the_program_is_called_tasks_whatever_started_it() -> None:
     assert program.name == "tasks"
+
+
+@pytest.mark.parametrize("line", [["-h"], ["gate", "-h"], ["gate", "approve", "-h"]])
+def test_help_is_found_by_its_short_name_too(line: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(line) == 0
+    assert "Usage: tasks" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (["gate", "approve", "a-123456"], "'a-123456' names an attempt; wanted: gate or task"),
+        (["finding", "show", "x"], "'x': a finding is named by its number"),
+    ],
+)
+def test_a_name_of_the_wrong_kind_is_told_by_what_is_wanted(
+    line: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(line) == 2
+    assert said in capsys.readouterr().err

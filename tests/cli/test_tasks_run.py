@@ -274,3 +274,31 @@ def test_a_run_needs_no_configuration_and_no_server(
     assert (done.code, done.json["state"]) == (0, "in_review")
     assert [each["id"] for each in board.json] == [1]
     assert Path(done.json["repository"]["runner_path"]).is_relative_to(state_folder)
+
+
+def test_a_relative_path_of_an_agent_is_meant_from_the_current_folder(desk: Desk) -> None:
+    desk.agent("good")
+    line = ["run", desk.plan(), "--repo", desk.source, "--agent", "./agent-good"]
+
+    done = desk.tasks.process(*line, cwd=desk.folder)
+    elsewhere = desk.tasks.process(*line, "--json", cwd=desk.source)
+
+    assert done.code == 0
+    assert (elsewhere.code, elsewhere.error["code"]) == (3, "agent_not_found")
+
+
+def test_a_task_whose_merge_would_make_a_branch_says_so_when_it_is_added(desk: Desk) -> None:
+    done = desk.tasks("add", desk.plan(target="nosuch"), "--repo", desk.source, "--agent", desk.agent("good"))
+
+    assert done.code == 0
+    assert done.err == f'warning: {desk.source} has no branch "nosuch"; a merge will create it\n'
+
+
+def test_a_repository_without_a_commit_wants_a_first_one(desk: Desk) -> None:
+    empty = desk.folder / "empty"
+    empty.mkdir()
+    factories.git(empty, "init", "--quiet", "--initial-branch=main")
+
+    done = desk.tasks("add", desk.plan(), "--repo", empty, "--agent", desk.agent("good"))
+
+    assert f"{empty} has no commit yet [base_missing]\nnext: git -C {empty} commit" in done.err
