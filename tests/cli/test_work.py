@@ -105,3 +105,11 @@ def test_a_worker_told_to_stop_puts_its_task_back_and_ends_well(tasks: Terminal,
 
     assert ended == 0
     assert states(tasks) == ["queued"]
+
+
+def test_a_worker_that_ends_names_the_one_gate_that_waits(tasks: Terminal, tmp_path: Path) -> None:
+    task = added(tasks, factories.a_repository(tmp_path), "false")
+
+    done = tasks.process("work", "--once")
+
+    assert done.out.endswith(f"next: tasks gate show {task}\n      tasks list\n")
