@@ -40,6 +40,14 @@ def of(db: Connection, scene: Scene, attempt: Attempt) -> Agent | None:
     return Agent(executor=executors.find(attempt.executor), handle=Handle(**attempt.handle))
 
 
+def waited_for(agent: Agent | None) -> bool:
+    """Tell whether anything of an agent is alive; raises `survivor_unproven` where none of that is proven ours."""
+    living = agent.survivors() if agent else ()
+    if living and not any(each.proven for each in living):
+        raise unproven(living)
+    return bool(living)
+
+
 def unproven(survivors: Sequence[Survivor]) -> Refusal:
     """Say that a task has to wait for processes nobody may end for it."""
     shown = ", ".join(f"{each.process.pid} {each.command}" for each in survivors[:5])

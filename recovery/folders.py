@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 from recovery.scene import Scene
 from statemachine.refusals import Refusal
 from store.attempts import Attempt
+from workspace.agents import endings
+from workspace.agents.endings import Kept
 from workspace.inspection.links import LinkState
 from workspace.places import trash
 
@@ -23,30 +26,40 @@ _LONGEST: Final = 16 << 20
 _PLAINLY: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
+def place(scene: Scene, attempt: Attempt) -> Path:
+    """Name where the folder of an attempt is to be."""
+    return scene.root.attempts / str(attempt.id)
+
+
 def of(scene: Scene, attempt: Attempt) -> Path:
     """Name the folder of an attempt, which must be one: through a link, we would write and remove elsewhere.
 
     Raises:
         Refusal: `attempt_folder_lost`.
     """
-    place = scene.root.attempts / str(attempt.id)
-    if place.is_symlink() or not place.is_dir():
-        raise Refusal("attempt_folder_lost", f"{place} is not the folder that was made for the attempt")
-    return place
+    folder = place(scene, attempt)
+    if folder.is_symlink() or not folder.is_dir():
+        raise Refusal("attempt_folder_lost", f"{folder} is not the folder that was made for the attempt")
+    return folder
 
 
 @contextmanager
-def room(scene: Scene, attempt: Attempt, *, epoch: int) -> Iterator[Path]:
+def room(scene: Scene, attempt: Attempt) -> Iterator[Path]:
     """Give a place for what is read of a tree, not made yet and gone afterwards; a dry run has it elsewhere."""
     if scene.dry_run:
         with tempfile.TemporaryDirectory(prefix="weighlock-") as elsewhere:
             yield Path(elsewhere, "spool")
         return
-    spool = of(scene, attempt) / f"recovered-{epoch}"
+    spool = of(scene, attempt) / f"recovered-{uuid4().hex}"
     try:
         yield spool
     finally:
         shutil.rmtree(spool, ignore_errors=True)
+
+
+def kept(scene: Scene, attempt: Attempt, *, epoch: int) -> Kept | None:
+    """Read what the worker kept of its agent's end, if it came so far; an agent may have written it."""
+    return endings.kept_in(of(scene, attempt), attempt=attempt.id, epoch=epoch)
 
 
 def links(scene: Scene, attempt: Attempt) -> LinkState:

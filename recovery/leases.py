@@ -5,7 +5,8 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Final
 
-from recovery.scene import UNDER_WAY, Scene
+from recovery.processes import UNDER_WAY
+from recovery.scene import Scene
 from statemachine.failpoints import reach
 from statemachine.refusals import LeaseLost, Refusal
 from store import claims, tasks, workers
@@ -39,12 +40,12 @@ def taking_leases(database: Database, host: Host, actor: str) -> Iterator[Callab
 
 
 @contextmanager
-def held(scene: Scene, found: Interrupted, *, dead: bool, why: str) -> Iterator[Task | None]:
+def held(scene: Scene, found: Interrupted, *, why: str) -> Iterator[Task | None]:
     """Hold a task by a lease of one's own; what goes wrong before it has moved gives the lease back.
 
     None where somebody was faster. A dry run takes nothing and gives the task as it is.
     """
-    task = _as_it_is(scene, found) if scene.dry_run else _take_over(scene, found, dead=dead, why=why)
+    task = _as_it_is(scene, found) if scene.dry_run else _take_over(scene, found, why=why)
     try:
         yield task
     except BaseException:
@@ -62,7 +63,7 @@ def locked(db: Connection, task: Task) -> Task:
     return now
 
 
-def _take_over(scene: Scene, found: Interrupted, *, dead: bool, why: str) -> Task | None:
+def _take_over(scene: Scene, found: Interrupted, *, why: str) -> Task | None:
     worker = scene.worker()
     with scene.database.connection() as db:
         taken = claims.take_over(
@@ -72,7 +73,7 @@ def _take_over(scene: Scene, found: Interrupted, *, dead: bool, why: str) -> Tas
             worker=worker,
             actor=scene.actor,
             lease=LEASE,
-            proven_dead=dead,
+            proven_dead=found.dead,
             reason=why,
         )
     reach("taken_over")

@@ -1,5 +1,7 @@
 """Tasks whose budget is spent: nobody would claim them, so they go to their limit gate."""
 
+from collections.abc import Iterator
+
 from recovery.reports import Notes
 from recovery.scene import Scene
 from statemachine.failpoints import reach
@@ -13,15 +15,25 @@ _SPENT = "the budget is spent"
 
 def spend_out(scene: Scene, notes: Notes) -> None:
     """Put queued tasks without budget at their limit gate."""
-    with scene.database.connection() as db:
-        found = recoveries.exhausted(db)
-    for task in found:
+    for task in scene.until_stopped(_exhausted(scene)):
         with notes.apart(task.id):
             with scene.writing() as db:
                 moved = gated(db, tasks.lock(db, task.id), actor=scene.actor)
             reach("spent_out")
             if moved.state is TaskState.needs_human:
-                notes.did(task.id, TaskEvent.hit_limit, _SPENT)
+                notes.did(task.id, TaskEvent.hit_limit, f"task {task.id} waits for a person: its budget is spent")
+
+
+def _exhausted(scene: Scene) -> Iterator[Task]:
+    after = 0
+    while page := _page(scene, after):
+        yield from page
+        after = page[-1].id
+
+
+def _page(scene: Scene, after: int) -> list[Task]:
+    with scene.database.connection() as db:
+        return recoveries.exhausted(db, after=after, limit=recoveries.PAGE)
 
 
 def gated(db: Connection, task: Task, *, actor: str) -> Task:

@@ -1,5 +1,7 @@
 """Merges whose owner is gone: only the target says how they ended."""
 
+from collections.abc import Iterator
+
 from recovery.reports import Notes
 from recovery.scene import Scene
 from statemachine.failpoints import reach
@@ -15,11 +17,15 @@ _LOST = "its process was lost before the push was applied"
 
 def reconcile(scene: Scene, notes: Notes) -> None:
     """End merges whose push can no longer run, by what their target holds."""
+    for merge in scene.until_stopped(_overdue(scene)):
+        with notes.apart(merge.task_id):
+            _reconcile(scene, notes, merge)
+
+
+def _overdue(scene: Scene) -> Iterator[Merge]:
     after = 0
     while page := _page(scene, after):
-        for merge in page:
-            with notes.apart(merge.task_id):
-                _reconcile(scene, notes, merge)
+        yield from page
         after = page[-1].task_id
 
 
@@ -33,12 +39,15 @@ def _reconcile(scene: Scene, notes: Notes, merge: Merge) -> None:
     try:
         held = targets.holds(targets.target_state(merge.target, merge.branch), merge.commit)
     except Refusal as unreadable:
-        notes.left(merge.task_id, "target_unreadable", f"{where}: {unreadable.message}")
+        waits = f"task {merge.task_id}: nobody can tell whether its merge reached {where}: {unreadable.message}"
+        notes.left(merge.task_id, "target_unreadable", waits, hint=unreadable.hint)
         return
     reach("target_read")
     if _end(scene, merge, held=held):
         reach("merge_ended")
-        notes.did(merge.task_id, TaskEvent.confirm_merge if held else TaskEvent.fail_merge, where)
+        event = TaskEvent.confirm_merge if held else TaskEvent.fail_merge
+        arrived = f"did reach {where}" if held else f"did not reach {where}; it can be merged again"
+        notes.did(merge.task_id, event, f"the merge of task {merge.task_id}, whose process was lost, {arrived}")
 
 
 def _end(scene: Scene, merge: Merge, *, held: bool) -> bool:

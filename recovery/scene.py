@@ -1,34 +1,44 @@
 """The scene of a recovery pass: whose it is, where it looks, and what its repairs share."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TypeVar
 from uuid import UUID
 
-from statemachine.workers import WorkerState
-from store import workers
+from recovery.judging import Conclude
+from statemachine.refusals import Refusal
 from store.engine import Connection, Database
-from store.recoveries import Interrupted
-from workspace.agents.hosts import Host, gone
+from workspace.agents.hosts import Host
 from workspace.disk.roots import Root
 from workspace.results.commits import Identity
 
-# The rows by which passes under way in this process take leases. A lease under another one was left by a pass that
-# could not give it back.
-UNDER_WAY: Final[set[int]] = set()
+Row = TypeVar("Row")
 
 
 class _TakenBack(Exception):  # noqa: N818 - nothing went wrong
     """End the transaction of a dry run."""
 
 
+@dataclass(slots=True, kw_only=True)
+class Patience:
+    """How many trees a pass may still judge; without a number, all there are."""
+
+    trees: int | None
+
+    def spend(self) -> None:
+        """Take one tree; raises `tree_waits` where this pass has judged enough."""
+        if self.trees == 0:
+            raise Refusal("tree_waits", "its tree is judged in one of the next passes", hint="tasks recover")
+        self.trees = None if self.trees is None else self.trees - 1
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
     """One pass of one process; `worker` gives the row that takes leases, made when the first one is taken.
 
-    `resumed` names the tasks and `settled` the attempts (each with its task) this pass dealt with, or in a dry run
-    would have.
+    `dead` names the workers that are proven gone. What a dry run would have dealt with is kept in mind, for nothing of
+    it is in the rows: tasks in `resumed`, attempts with their tasks in `settled`, tasks with a new head in `advanced`.
     """
 
     database: Database
@@ -37,10 +47,15 @@ class Scene:
     actor: str
     identity: Identity
     dry_run: bool
+    brief: bool
     worker: Callable[[], int]
+    conclude: Conclude
+    stopping: Callable[[], bool]
+    patience: Patience
+    dead: set[int] = field(default_factory=set)
     resumed: set[int] = field(default_factory=set)
     settled: dict[UUID, int] = field(default_factory=dict)
-    _dead: dict[int, bool] = field(default_factory=dict)
+    advanced: set[int] = field(default_factory=set)
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -50,19 +65,19 @@ class Scene:
             if self.dry_run:
                 raise _TakenBack
 
-    def proven_dead(self, found: Interrupted) -> bool:
-        """Tell whether a lease's worker is gone for certain: it said so itself, or its process here is no more."""
-        if found.worker_state is WorkerState.gone:
-            return True
-        if found.lease_worker not in self._dead:
-            self._dead[found.lease_worker] = self._is_gone(found)
-        return self._dead[found.lease_worker]
+    def until_stopped(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Go through rows until the process is told to end: between two of them a pass can always be left."""
+        for row in rows:
+            if self.stopping():
+                return
+            yield row
 
-    def _is_gone(self, found: Interrupted) -> bool:
-        process = Host(id=found.host, boot=found.boot_id, pid=found.pid, started=found.started)
-        if process == self.host:
-            return found.recovers and found.lease_worker not in UNDER_WAY
-        if process.id != self.host.id or not gone(process):
-            return False
-        with self.database.session() as db:
-            return workers.lock_is_free(db, found.lease_worker)
+    def remember(self, task: int, attempt: UUID | None, *, committed: bool = False) -> None:
+        """Keep in mind what a dry run would have dealt with."""
+        if not self.dry_run:
+            return
+        self.resumed.add(task)
+        if attempt:
+            self.settled[attempt] = task
+        if committed:
+            self.advanced.add(task)

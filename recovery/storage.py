@@ -1,9 +1,11 @@
 """Workspaces that nobody holds: a row that says they could be used is put right; no file is touched."""
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
 from typing import Final
+from uuid import UUID
 
 from recovery.reports import Notes
 from recovery.scene import Scene
@@ -22,11 +24,21 @@ SILENCE: Final = timedelta(seconds=90)
 
 def put_away(scene: Scene, notes: Notes) -> None:
     """Fail reserved and quarantine ready workspaces of this host whose maker is gone; they are never findings."""
-    with scene.database.connection() as db:
-        found = allocations.leftovers(db, host=scene.host.id, silence=SILENCE)
-    for leftover in found:
+    for leftover in scene.until_stopped(_leftovers(scene)):
         with notes.apart(leftover.task_id):
             _put_right(scene, notes, leftover)
+
+
+def _leftovers(scene: Scene) -> Iterator[Leftover]:
+    after = None
+    while page := _page(scene, after):
+        yield from page
+        after = page[-1].id
+
+
+def _page(scene: Scene, after: UUID | None) -> list[Leftover]:
+    with scene.database.connection() as db:
+        return allocations.leftovers(db, host=scene.host.id, silence=SILENCE, after=after, limit=allocations.PAGE)
 
 
 def _put_right(scene: Scene, notes: Notes, leftover: Leftover) -> None:
@@ -35,7 +47,7 @@ def _put_right(scene: Scene, notes: Notes, leftover: Leftover) -> None:
         return
     try:
         with scene.writing() as db:
-            ended = end(db, scene, leftover)
+            ended = _end(db, scene, leftover)
     except LostRace:
         # Its maker was not gone after all, or another pass was faster: the row says what it is now.
         return
@@ -43,27 +55,43 @@ def _put_right(scene: Scene, notes: Notes, leftover: Leftover) -> None:
     told(notes, ended)
 
 
-def set_aside(db: Connection, scene: Scene, task: int) -> list[Allocation]:
-    """Take the workspaces of a task out of use whose lease is ours; its next attempt gets a fresh one."""
+def set_aside(db: Connection, scene: Scene, task: int, *, unjudged: UUID | None = None) -> list[Allocation]:
+    """Take the workspaces of a task out of use whose lease is ours; its next attempt gets a fresh one.
+
+    `unjudged` names the one whose tree only another host can judge.
+    """
     ended = []
     for row in allocations.live(db, task):
         with suppress(LostRace):  # a zombie put it away itself
-            ended.append(end(db, scene, row))
+            ended.append(_end(db, scene, row, unjudged=row.id == unjudged))
     return ended
 
 
-def end(db: Connection, scene: Scene, row: Allocation) -> Allocation:
-    """Fail what was only reserved, quarantine what was ready; where it lies is kept for whoever cleans up."""
-    reserved = row.state is AllocationState.reserved
-    state = AllocationState.failed if reserved else AllocationState.quarantined
-    place = scene.root.workspaces / folder_name(row.task_id, row.epoch, row.id)
-    path = str(place) if row.host == scene.host.id and os.path.lexists(place) else None
-    return allocations.end(db, row, state, reason="its worker was lost", path=path)
+def place(scene: Scene, *, task: int, epoch: int, allocation: UUID) -> str | None:
+    """Name the folder of a workspace of this host, if there is anything in its place."""
+    folder = scene.root.workspaces / folder_name(task, epoch, allocation)
+    return str(folder) if os.path.lexists(folder) else None
 
 
 def told(notes: Notes, row: Allocation) -> None:
     """Note what became of a workspace."""
-    notes.did(row.task_id, f"workspace_{row.state}", row.path or "never made")
+    tell(notes, row.task_id, row.id, row.state, row.path or "")
+
+
+def tell(notes: Notes, task: int, allocation: UUID, state: AllocationState, where: str) -> None:
+    """Note that a workspace is out of use, and where what is in it stays; nowhere, if it was never made."""
+    stays = f"what is in it stays at {where}" if where else "it was never made"
+    name = f"w-{allocation.hex[:12]}"
+    notes.did(task, f"workspace_{state}", f"workspace {name} of task {task} is out of use ({state}); {stays}")
+
+
+def _end(db: Connection, scene: Scene, row: Allocation, *, unjudged: bool = False) -> Allocation:
+    """Fail what was only reserved, quarantine what was ready; where it lies is kept for whoever cleans up."""
+    reserved = row.state is AllocationState.reserved
+    state = AllocationState.failed if reserved else AllocationState.quarantined
+    here = row.host == scene.host.id
+    path = place(scene, task=row.task_id, epoch=row.epoch, allocation=row.id) if here else None
+    return allocations.end(db, row, state, reason="its worker was lost", path=path, unjudged=unjudged)
 
 
 def _maker(leftover: Leftover) -> Host:

@@ -1,69 +1,54 @@
-"""Trees that a dead worker left: inspected and screened in full, nothing committed, what they hold kept."""
+"""Trees that a dead worker left: inspected in full whatever anybody said of them, and judged as a worker would."""
 
-import hashlib
 import os
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from uuid import UUID
 
-import screening
 from recovery import folders
+from recovery.judging import Tree
 from recovery.scene import Scene
-from screening import Verdict
-from statemachine.attempts import WRITING, AttemptState
+from statemachine.attempts import WRITING
 from statemachine.failpoints import reach
 from statemachine.findings import FindingKind
 from statemachine.plans import Item
-from statemachine.refusals import Refusal
-from statemachine.texts import quote
-from store import allocations, findings, plans, repositories, tasks
+from statemachine.refusals import LostRace, Refusal
+from store import findings, plans, repositories, tasks
+from store.allocations import Allocation
 from store.attempts import Attempt
 from store.engine import Connection
 from store.findings import NewFinding
-from store.outputs import NewOutput
-from store.repositories import Repository
+from store.settlements import Report
 from workspace import executors
-from workspace.executors import Executor, Place
+from workspace.agents.endings import Kept
+from workspace.executors import Place
 from workspace.inspection.inspections import Inspection
 from workspace.repository import refs
 from workspace.repository import repositories as runners
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tree:
-    """The rows and places that belong to the tree of one running attempt."""
-
-    attempt: Attempt
-    item: Item
-    repository: Repository
-    executor: Executor
-    place: Place
-    permits: frozenset[str]
+ELSEWHERE = "its workspace is on another host"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remains:
-    """What a tree came to: findings count, its content is kept as partial output, nothing of it is committed."""
+class Trust:
+    """How far a tree may go: whether an ending its worker kept may count, and whether its work may be committed."""
 
-    manifest_digest: str | None = None
-    findings: tuple[NewFinding, ...] = ()
-    evidence: dict[str, Any] = field(default_factory=dict)
-    failure: str = ""
-    files: tuple[NewOutput, ...] = ()
+    ending: bool = False
+    commit: bool = False
 
 
-def of(db: Connection, scene: Scene, attempt: Attempt) -> Tree | Remains:
-    """Find the tree of an attempt by attempt and allocation; or say why there is none to look at.
+def of(db: Connection, scene: Scene, attempt: Attempt, held: Allocation | None) -> Tree | str:
+    """Find the tree of an attempt by attempt and allocation; or say why there is none to look at, if there ever was.
 
     Refuses where there is one and what is needed to look at it is not here; then its task has to wait.
     """
-    if attempt.kind not in WRITING or attempt.state is not AttemptState.running:
-        return Remains()
-    held = next((row for row in allocations.live(db, attempt.task_id) if row.id == attempt.allocation_id), None)
+    if attempt.kind not in WRITING or attempt.started_at is None:
+        return ""
     if held is None or held.path is None:
-        return Remains(failure="its workspace was out of use already")
+        return "its workspace was out of use already"
     if held.host != scene.host.id:
-        return Remains(failure="its workspace is on another host")
+        return ELSEWHERE
     repository = repositories.get(db, tasks.get(db, attempt.task_id).repository_id)
     item = _item(db, attempt)
     return Tree(
@@ -81,8 +66,36 @@ def of(db: Connection, scene: Scene, attempt: Attempt) -> Tree | Remains:
             path=held.path,
             baseline=held.baseline,
         ),
+        folder=folders.place(scene, attempt),
+        date=attempt.started_at,
+        identity=scene.identity,
         permits=findings.permits(db, task=attempt.task_id, item=item.id, revision=attempt.revision),
+        dry_run=scene.dry_run,
     )
+
+
+def examine(scene: Scene, tree: Tree, blank: Report, *, trust: Trust) -> Report:
+    """Inspect and judge a tree whose worker and agent are dead; a dry run leaves no trace of having looked.
+
+    What the worker kept of its agent's end counts only where the tree is what it was then. What it saw outlive
+    the agent counts in any case: that can only add a finding.
+    """
+    if not os.path.lexists(tree.place.folder):
+        return replace(blank, failure="its workspace was gone")
+    try:
+        with folders.room(scene, tree.attempt) as spool:
+            kept = folders.kept(scene, tree.attempt, epoch=tree.place.epoch)
+            inspected = _inspect(scene, tree, spool, kept)
+            reach("wreck_inspected")
+            ending = kept.ending if kept and trust.ending and kept.manifest == inspected.digest else None
+            if not scene.dry_run:
+                _forget(tree, refs.partial_ref, *([refs.attempt_ref] if ending else []))
+            return scene.conclude(tree, inspected, blank, ending=ending, may_commit=trust.commit)
+    except LostRace:
+        raise
+    except Refusal as refused:
+        found = NewFinding.refused(FindingKind.inspection_failed, refused, item=tree.item.id)
+        return replace(blank, findings=(found,))
 
 
 def _item(db: Connection, attempt: Attempt) -> Item:
@@ -92,75 +105,19 @@ def _item(db: Connection, attempt: Attempt) -> Item:
     return found
 
 
-def examine(scene: Scene, tree: Tree, *, epoch: int) -> Remains:
-    """Inspect and screen a tree whose worker and agent are dead; a dry run leaves no trace of having looked."""
-    if not os.path.lexists(tree.place.folder):
-        return Remains(failure="its workspace was gone")
-    try:
-        with folders.room(scene, tree.attempt, epoch=epoch) as spool:
-            links = folders.links(scene, tree.attempt)
-            inspected = tree.executor.inspect(tree.place, spool=spool, links=links)
-            reach("wreck_inspected")
-            remains = _screen(tree, inspected)
-            return remains if scene.dry_run else _export(scene, tree, inspected, remains)
-    except Refusal as refused:
-        found = NewFinding.refused(FindingKind.inspection_failed, refused, item=tree.item.id)
-        return Remains(findings=(found,))
-
-
-def _screen(tree: Tree, inspected: Inspection) -> Remains:
-    policy = screening.Policy(
-        ignored=tree.repository.policy.get("ignored", "note"),
-        agent_commits="finding" if tree.executor.commits_watched else "note",
-    )
-    try:
-        verdict = screening.judge(item=tree.item, manifest=inspected.manifest, policy=policy, permits=tree.permits)
-    except Exception as error:  # noqa: BLE001 - a judge that fails has cleared nothing: a person looks
-        failed = Refusal("screening_failed", f"the change could not be judged: {type(error).__name__}: {error}")
-        found = NewFinding.refused(FindingKind.malformed_report, failed, item=tree.item.id)
-        return Remains(manifest_digest=inspected.digest, findings=(found,))
-    return Remains(
-        manifest_digest=inspected.digest,
-        findings=tuple(map(NewFinding.of, verdict.violations)),
-        evidence=_evidence(verdict),
+def _inspect(scene: Scene, tree: Tree, spool: Path, kept: Kept | None) -> Inspection:
+    return tree.executor.inspect(
+        tree.place,
+        spool=spool,
+        links=folders.links(scene, tree.attempt),
+        leftovers=kept.ending.leftovers if kept else (),
     )
 
 
-def _evidence(verdict: Verdict) -> dict[str, Any]:
-    permitted = [
-        {"kind": each.kind.value, "fingerprint": each.fingerprint, **each.evidence} for each in verdict.permitted
-    ]
-    said = {"notes": list(verdict.notes), "sensitive": list(verdict.sensitive), "permitted": permitted}
-    return {name: value for name, value in said.items() if value}
-
-
-def _export(scene: Scene, tree: Tree, inspected: Inspection, remains: Remains) -> Remains:
-    """Keep what was made; a failure to is text, for the workspace stays whatever happens."""
-    if not inspected.manifest.get("changes"):
-        return remains
-    try:
-        _forget_partial(tree)
-        kept = tree.executor.export(
-            tree.place,
-            inspected,
-            attempt=tree.attempt.id,
-            author=scene.identity,
-            date=tree.attempt.started_at or tree.attempt.admitted_at,
-            path=folders.of(scene, tree.attempt) / "partial.diff",
-        )
-        return replace(remains, files=(_named(kept.path),))
-    except (Refusal, OSError) as error:
-        return replace(remains, failure=f"its output was not kept: {quote(str(error))}")
-
-
-def _forget_partial(tree: Tree) -> None:
-    """Drop what its worker exported before it died: no row names it, and a commit signed otherwise is another one."""
-    ref = refs.partial_ref(tree.attempt.id)
-    there = refs.read(tree.place.repo, ref)
-    if there:
-        refs.delete(tree.place.repo, ref, old=there)
-
-
-def _named(path: Path) -> NewOutput:
-    content = path.read_bytes()
-    return NewOutput(kind="diff", path=str(path), size=len(content), sha256=hashlib.sha256(content).hexdigest())
+def _forget(tree: Tree, *names: Callable[[UUID], str]) -> None:
+    """Drop what its worker kept under refs before it died: no row names it, and it may be signed by another name."""
+    for name in names:
+        ref = name(tree.attempt.id)
+        there = refs.read(tree.place.repo, ref)
+        if there:
+            refs.delete(tree.place.repo, ref, old=there)

@@ -119,6 +119,9 @@ _ALLOCATIONS: Final = {
     "allocation_pkey": _twice("this workspace"),
     "allocation_task_fkey": _unknown("a task"),
     "allocation_executor": _fault("an executor is local, sandbox, docker or ssh"),
+    "allocation_judged": Meaning(
+        "tree_unjudged", "nobody judged yet what an agent left in this workspace", "tasks recover, on its host"
+    ),
     "allocation_ready": _fault("a ready workspace has its base, path and baseline", "allocation_incomplete"),
     "allocation_one_live": _race("the task has a workspace in this state already"),
 }

@@ -1,12 +1,13 @@
 """Workers: a row per process that may hold leases."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from statemachine.refusals import NotFound
 from statemachine.workers import WorkerState
 from store.engine import Connection
-from store.rows import one, run
+from store.rows import many, one, run
 
 # The first half of every worker's advisory lock key, so that no other program's lock is mistaken for one.
 LOCK_SPACE = 0x57_4C_4B
@@ -89,6 +90,16 @@ def drain(db: Connection, worker: int) -> None:
 def leave(db: Connection, worker: int) -> None:
     """Say that this worker is gone."""
     run(db, "move_worker", worker=worker, state=WorkerState.gone)
+
+
+def present(db: Connection, *, host: str) -> list[Worker]:
+    """List the processes of a host that did not say that they are gone."""
+    return many(db, Worker, "list_present_workers", host=host)
+
+
+def bury(db: Connection, dead: Sequence[int]) -> None:
+    """Say of processes that are gone that they are: from here no host waits for their leases to end."""
+    run(db, "bury_workers", workers=list(dead))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

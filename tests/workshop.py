@@ -12,6 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from cli.acts import working
 from recovery.passes import recover
 from recovery.reports import Report
 from statemachine.plans import Item, Operation, OperationKind, Plan
@@ -167,8 +168,9 @@ class Workshop:
         """Answer the task's gate with no, and let the refs follow."""
         return self._answer(answers.reject, task, word)
 
-    def recover(self, *, dry_run: bool = False) -> Report:
-        return recover(self.database, self.root, actor="recovery", identity=Identity(), dry_run=dry_run)
+    def recover(self, *, dry_run: bool = False, **more: Any) -> Report:
+        given: dict[str, Any] = {"actor": "recovery", "identity": Identity(), "conclude": working.conclude}
+        return recover(self.database, self.root, dry_run=dry_run, **{**given, **more})
 
     def _answer(self, answer: Any, task: Task, word: dict[str, Any]) -> Task:
         by = word.pop("by", "rev")

@@ -1,7 +1,6 @@
 """Items: one writing attempt, from its admission to the day its workspace is put away."""
 
 import contextlib
-import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,15 +10,15 @@ from statemachine.findings import FindingKind, fingerprint
 from statemachine.plans import exact_paths
 from statemachine.refusals import LeaseLost, Refusal
 from statemachine.texts import quote
-from store import outputs, steps
-from store.engine import Connection
+from store import steps
 from store.findings import NewFinding
-from store.outputs import NewOutput
 from store.settlements import Report
 from store.tasks import Task
 from worker import runs, spaces
-from worker.judging import Judged, judge
-from worker.launches import TIME_LIMIT, Ended, deadline, exit_code, log_of, mark_launched, start_held, watch
+from worker.conclusions import LOG, reported
+from worker.inspecting import ending_of, look
+from worker.judging import Judged
+from worker.launches import TIME_LIMIT, deadline, mark_launched, start_held, watch
 from worker.leases import Lease
 from worker.patience import surely
 from worker.publishing import publish_refs
@@ -28,6 +27,7 @@ from worker.settling import settle_surely
 from worker.spaces import Space
 from worker.station import Station
 from workspace.agents import prompts
+from workspace.agents.endings import Ending
 from workspace.agents.environments import command, environment
 from workspace.executors import Attachment, Order
 from workspace.inspection.inspections import InspectionAborted
@@ -50,7 +50,7 @@ class _Unlaunched:
 class _Ran:
     """An agent that ran, and what its tree was judged to be."""
 
-    ended: Ended
+    ending: Ending
     judged: Judged
 
 
@@ -59,7 +59,7 @@ def run_item(station: Station, task: Task, lease: Lease, *, item: str, kind: Att
     run = runs.admit(station, task, lease, kind=kind, item=item)
     station.say(f"task {task.id}: {item} attempt {run.attempt.number} begins")
     space, result = _attempt(run)
-    settled = settle_surely(run, _report(run, result), beside=lambda db: _name_files(db, run, result))
+    settled = settle_surely(run, _report(run, result), beside=lambda _: None)
     station.say(f"task {task.id}: {item} {settled.attempt_state} ({settled.word}); the task is {settled.task.state}")
     _put_away(run, space, result)
     return settled.task
@@ -80,8 +80,8 @@ def _attempt(run: Run) -> tuple[Space | None, _Unlaunched | _Ran]:
     except (Refusal, OSError) as error:
         return space, _unlaunched(run, runs.told(error))
     ended = watch(run, held, deadline=deadline(launched))
-    judged = judge(run, space, ended, links=attached.links, started_at=launched.started_at)
-    return space, _Ran(ended=ended, judged=judged)
+    judged = look(run, space, ended, links=attached.links, started_at=launched.started_at)
+    return space, _Ran(ending=ending_of(ended), judged=judged)
 
 
 def _attach(run: Run, space: Space) -> Attachment:
@@ -141,7 +141,7 @@ def _order(run: Run, attached: Attachment) -> Order:
     return Order(
         argv=command(run.plan.agent or "", prompt_file=file, prompt=text, path=given["PATH"]),
         environment=given,
-        output=run.folder / "output.log",
+        output=run.folder / LOG,
         time_limit=run.item.time_limit or TIME_LIMIT,
         identity=attached.identity,
     )
@@ -164,45 +164,15 @@ def _report(run: Run, result: _Unlaunched | _Ran) -> Report:
         task=run.task.id,
         epoch=run.attempt.epoch,
         attempt=run.attempt.id,
+        host=run.station.host.id,
         next_kind=_kind_after(run),
         draining=run.station.draining.is_set(),
     )
     match result:
         case _Unlaunched(code=code, failure=failure, findings=found):
             return replace(blank, failure_code=code, failure=failure, findings=found)
-        case _Ran(ended=ended, judged=judged):
-            return _ran(blank, ended, judged)
-
-
-def _ran(blank: Report, ended: Ended, judged: Judged) -> Report:
-    outside = judged.verdict.out_of_scope if judged.verdict else ()
-    return replace(
-        blank,
-        exit_code=exit_code(ended),
-        isolation=ended.isolation,
-        failure_code=_failure_code(ended, judged),
-        failure=_failure(ended, judged),
-        outcome=judged.outcome,
-        commit=judged.commit,
-        tree=judged.tree,
-        manifest_digest=judged.manifest_digest,
-        out_of_scope=tuple({"operation": kind.value, "path": path} for kind, path in outside),
-        findings=judged.findings,
-        evidence=judged.evidence,
-    )
-
-
-def _failure_code(ended: Ended, judged: Judged) -> str:
-    """Name a cause of failure that the exit code does not tell; a bad exit speaks for itself."""
-    if ended.exit.launch_error:
-        return "launch_failed"
-    return "unsafe" if judged.findings and ended.exit.code == 0 else ""
-
-
-def _failure(ended: Ended, judged: Judged) -> str:
-    export = f"its output was not kept: {judged.export_failure}" if judged.export_failure else ""
-    launch = quote(ended.exit.launch_error) if ended.exit.launch_error else ""
-    return "; ".join(part for part in (launch, export) if part)
+        case _Ran(ending=ending, judged=judged):
+            return reported(blank, run.folder, ending, judged)
 
 
 def _kind_after(run: Run) -> AttemptKind:
@@ -211,20 +181,6 @@ def _kind_after(run: Run) -> AttemptKind:
             return steps.kind_after(db, task=run.task.id, done=run.item.id)
 
     return surely(run.lease, read)
-
-
-def _name_files(db: Connection, run: Run, result: _Unlaunched | _Ran) -> None:
-    if isinstance(result, _Unlaunched):
-        return
-    for file in (log_of(result.ended), *_diff(result.judged.diff)):
-        outputs.add(db, attempt=run.attempt.id, host=run.station.host.id, file=file)
-
-
-def _diff(path: Path | None) -> tuple[NewOutput, ...]:
-    if path is None:
-        return ()
-    content = path.read_bytes()
-    return (NewOutput(kind="diff", path=str(path), size=len(content), sha256=hashlib.sha256(content).hexdigest()),)
 
 
 def _put_away(run: Run, space: Space | None, result: _Unlaunched | _Ran) -> None:

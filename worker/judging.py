@@ -1,27 +1,49 @@
-"""Judging: inspect what really happened, screen it, and commit exactly what was judged, or keep what was made."""
+"""Judging: screen what was found in a dead tree, and commit exactly what was judged, or keep what was made.
 
+The same for a worker that lives and for the recovery of one that does not.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import screening
 from screening import Verdict
-from statemachine.attempts import StopReason
 from statemachine.failpoints import reach
 from statemachine.findings import FindingKind
-from statemachine.refusals import LeaseLost, Refusal
+from statemachine.plans import Item
+from statemachine.refusals import Refusal
 from statemachine.settlement import Outcome
-from store import findings
+from store.attempts import Attempt
 from store.findings import NewFinding
-from worker.launches import Ended
-from worker.patience import surely
-from worker.runs import Run, told
-from worker.spaces import Space
+from store.repositories import Repository
+from worker.runs import told
+from workspace.executors import Executor, Place
 from workspace.inspection.inspections import Inspection, InspectionAborted
-from workspace.inspection.links import LinkState
 from workspace.results import commits
+from workspace.results.commits import Identity
 from workspace.results.messages import message
+
+# Stands for a commit that a dry run does not make, in rows that it takes back.
+_NO_COMMIT: Final = "0" * 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """A tree whose agent is dead, and whatever its judgement depends on; nothing of it is kept in a dry run."""
+
+    attempt: Attempt
+    item: Item
+    repository: Repository
+    executor: Executor
+    place: Place
+    folder: Path
+    date: datetime
+    identity: Identity
+    permits: frozenset[str]
+    dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,130 +61,97 @@ class Judged:
     evidence: dict[str, Any] = field(default_factory=dict)
 
 
-def judge(run: Run, space: Space, ended: Ended, *, links: LinkState, started_at: datetime) -> Judged:
-    """Inspect and screen the dead tree; commit it where nothing speaks against that, else keep what it holds."""
-    inspected = _inspect(run, space, ended, links)
-    if isinstance(inspected, NewFinding):
-        return Judged(findings=(inspected,), export_failure="the tree could not be inspected")
-    verdict = _screen(run, inspected)
-    if isinstance(verdict, NewFinding):
-        return Judged(manifest_digest=inspected.digest, findings=(verdict,), export_failure="it was not judged")
-    judged = Judged(
-        manifest_digest=inspected.digest,
-        verdict=verdict,
-        findings=tuple(map(NewFinding.of, verdict.violations)),
-        evidence=_evidence(verdict),
-    )
+def judge(tree: Tree, inspected: Inspection, *, may_commit: Callable[[], bool]) -> Judged:
+    """Screen an inspected tree; commit it where that may be and nothing speaks against it, else keep what it holds."""
+    verdict = _screen(tree, inspected)
     reach("screened")
-    if _may_commit(run, ended, judged):
+    if isinstance(verdict, NewFinding):
+        judged = Judged(manifest_digest=inspected.digest, findings=(verdict,))
+    else:
+        judged = Judged(
+            manifest_digest=inspected.digest,
+            verdict=verdict,
+            findings=tuple(map(NewFinding.of, verdict.violations)),
+            evidence=_evidence(verdict),
+        )
+    if may_commit() and not judged.findings:
         reach("looked_again")
-        judged = _commit(run, inspected, judged, started_at)
+        judged = _commit(tree, inspected, judged)
         reach("committed")
     if judged.outcome:
         return judged
-    exported = _export(run, space, inspected, judged, started_at)
+    exported = _export(tree, inspected, judged)
     reach("exported")
     return exported
 
 
-def _inspect(run: Run, space: Space, ended: Ended, links: LinkState) -> Inspection | NewFinding:
-    if ended.exit.remaining:
-        alive = Refusal("still_alive", "a process that can write to the tree could not be ended")
-        return NewFinding.refused(FindingKind.inspection_failed, alive, item=run.attempt.item_id)
-    try:
-        inspected = run.executor.inspect(
-            space.place,
-            spool=run.folder / "spool",
-            links=links,
-            leftovers=ended.exit.leftovers,
-            aborted=lambda: run.lease.lost,
-        )
-        reach("inspected")
-        run.keep("result.json", {"exit": ended.exit.code, "manifest": inspected.digest})
-        reach("result_kept")
-    except InspectionAborted:
-        raise LeaseLost(task=run.task.id, epoch=run.attempt.epoch) from None
-    except (Refusal, OSError) as error:
-        return NewFinding.refused(FindingKind.inspection_failed, told(error), item=run.attempt.item_id)
-    return inspected
-
-
-def _screen(run: Run, inspected: Inspection) -> Verdict | NewFinding:
-    permits = surely(run.lease, lambda: _permits(run))
+def _screen(tree: Tree, inspected: Inspection) -> Verdict | NewFinding:
     policy = screening.Policy(
-        ignored=run.repository.policy.get("ignored", "note"),
-        agent_commits="finding" if run.executor.commits_watched else "note",
+        ignored=tree.repository.policy.get("ignored", "note"),
+        agent_commits="finding" if tree.executor.commits_watched else "note",
     )
     try:
-        return screening.judge(item=run.item, manifest=inspected.manifest, policy=policy, permits=permits)
+        return screening.judge(item=tree.item, manifest=inspected.manifest, policy=policy, permits=tree.permits)
     except Exception as error:  # noqa: BLE001 - a judge that fails has cleared nothing: a person looks
         failed = Refusal("screening_failed", f"the change could not be judged: {type(error).__name__}: {error}")
-        return NewFinding.refused(FindingKind.malformed_report, failed, item=run.attempt.item_id)
+        return NewFinding.refused(FindingKind.malformed_report, failed, item=tree.item.id)
 
 
-def _permits(run: Run) -> frozenset[str]:
-    with run.station.database.connection() as db:
-        return findings.permits(db, task=run.task.id, item=run.item.id, revision=run.attempt.revision)
-
-
-def _may_commit(run: Run, ended: Ended, judged: Judged) -> bool:
-    """Look once more before anything is committed: was it stopped, is its context current, is the lease held?"""
-    run.lease.check()
-    stopped = ended.stopped or run.stop_wanted() not in {None, StopReason.shutdown}
-    return ended.exit.code == 0 and ended.isolation is None and not judged.findings and not stopped
-
-
-def _commit(run: Run, inspected: Inspection, judged: Judged, started_at: datetime) -> Judged:
+def _commit(tree: Tree, inspected: Inspection, judged: Judged) -> Judged:
+    if tree.dry_run:
+        changed = any(not change["ignored"] for change in inspected.manifest["changes"])
+        made = commits.Committed(_NO_COMMIT, _NO_COMMIT) if changed else None
+        return _recorded(judged, made)
     try:
-        run.executor.recheck(inspected)
+        tree.executor.recheck(inspected)
         made = commits.commit(
-            run.runner,
+            tree.place.repo,
             inspected,
-            parent=run.attempt.base,
-            message=_message(run),
-            author=run.station.identity,
-            date=started_at,
-            attempt=run.attempt.id,
+            parent=tree.attempt.base,
+            message=_message(tree),
+            author=tree.identity,
+            date=tree.date,
+            attempt=tree.attempt.id,
         )
     except InspectionAborted:
-        raise LeaseLost(task=run.task.id, epoch=run.attempt.epoch) from None
+        raise
     except (Refusal, OSError) as error:
         refused = told(error)
         changed = refused.code == FindingKind.tree_changed_after_audit
         kind = FindingKind.tree_changed_after_audit if changed else FindingKind.commit_refused
-        return _refuse(run, judged, kind, refused)
+        return replace(judged, findings=(NewFinding.refused(kind, refused, item=tree.item.id),))
+    return _recorded(judged, made)
+
+
+def _recorded(judged: Judged, made: commits.Committed | None) -> Judged:
     if made is None:
         return replace(judged, outcome=Outcome.unchanged)
     return replace(judged, outcome=Outcome.committed, commit=made.id, tree=made.tree)
 
 
-def _refuse(run: Run, judged: Judged, kind: FindingKind, refused: Refusal) -> Judged:
-    return replace(judged, findings=(*judged.findings, NewFinding.refused(kind, refused, item=run.attempt.item_id)))
-
-
-def _message(run: Run) -> str:
+def _message(tree: Tree) -> str:
     return message(
-        title=run.item.title,
-        intent=run.item.intent,
-        task=run.task.id,
-        item=run.item.id,
-        revision=run.attempt.revision,
-        attempt=run.attempt.id,
+        title=tree.item.title,
+        intent=tree.item.intent,
+        task=tree.attempt.task_id,
+        item=tree.item.id,
+        revision=tree.attempt.revision,
+        attempt=tree.attempt.id,
     )
 
 
-def _export(run: Run, space: Space, inspected: Inspection, judged: Judged, started_at: datetime) -> Judged:
+def _export(tree: Tree, inspected: Inspection, judged: Judged) -> Judged:
     """Keep what was made before its workspace may go; a failure to is text, and keeps the workspace."""
-    if not inspected.manifest.get("changes"):
+    if tree.dry_run or not inspected.manifest.get("changes"):
         return judged
     try:
-        kept = run.executor.export(
-            space.place,
+        kept = tree.executor.export(
+            tree.place,
             inspected,
-            attempt=run.attempt.id,
-            author=run.station.identity,
-            date=started_at,
-            path=run.folder / "partial.diff",
+            attempt=tree.attempt.id,
+            author=tree.identity,
+            date=tree.date,
+            path=tree.folder / "partial.diff",
         )
     except (Refusal, OSError) as error:
         return replace(judged, export_failure=told(error).message)

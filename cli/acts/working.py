@@ -6,12 +6,17 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 
 from cli.frame.context import Context
+from recovery.judging import Tree
 from recovery.passes import recover
 from recovery.reports import Line, Report
 from statemachine.attempts import AttemptKind
 from statemachine.texts import one_line
+from store.settlements import Report as Settlement
+from worker import conclusions, judging
 from worker.settings import WorkSettings
 from workspace import executors as known
+from workspace.agents.endings import Ending
+from workspace.inspection.inspections import Inspection
 from workspace.results.commits import Identity
 
 POLL = timedelta(seconds=1)
@@ -41,14 +46,14 @@ def settings(
 
 
 def recovery(context: Context, say: Callable[[str], None]) -> Callable[[Callable[[], bool]], Report]:
-    """Give a worker what it does first and now and then: the same pass as `tasks recover`.
+    """Give a worker what it does first and now and then: a brief pass beside its claims.
 
     What a pass leaves unfinished is said, once and not every time it is still so.
     """
     told: set[str] = set()
 
     def one_pass(stopping: Callable[[], bool]) -> Report:
-        report = once(context, stopping=stopping)
+        report = once(context, brief=True, stopping=stopping)
         lines = {as_text(line) for line in report.unfinished}
         for line in sorted(lines - told):
             say(f"not recovered yet: {line}")
@@ -59,19 +64,44 @@ def recovery(context: Context, say: Callable[[str], None]) -> Callable[[Callable
     return one_pass
 
 
-def once(context: Context, *, dry_run: bool = False, stopping: Callable[[], bool] = lambda: False) -> Report:
+def once(
+    context: Context, *, dry_run: bool = False, brief: bool = False, stopping: Callable[[], bool] = lambda: False
+) -> Report:
     """Make one recovery pass."""
-    signs = Identity(context.settings.identity.name, context.settings.identity.email)
     return recover(
-        context.database, context.root, actor=context.actor, identity=signs, dry_run=dry_run, stopping=stopping
+        context.database,
+        context.root,
+        actor=context.actor,
+        identity=Identity(context.settings.identity.name, context.settings.identity.email),
+        conclude=conclude,
+        dry_run=dry_run,
+        brief=brief,
+        stopping=stopping,
     )
+
+
+def conclude(
+    tree: Tree, inspected: Inspection, blank: Settlement, *, ending: Ending | None, may_commit: bool
+) -> Settlement:
+    """Judge for recovery by the rules of a worker: the two floors do not know each other."""
+    theirs = judging.Tree(
+        attempt=tree.attempt,
+        item=tree.item,
+        repository=tree.repository,
+        executor=tree.executor,
+        place=tree.place,
+        folder=tree.folder,
+        date=tree.date,
+        identity=tree.identity,
+        permits=tree.permits,
+        dry_run=tree.dry_run,
+    )
+    return conclusions.conclude(theirs, inspected, blank, ending=ending, may_commit=may_commit)
 
 
 def as_text(line: Line) -> str:
     """Say one line of a pass."""
-    where = f"task {line.task}: " if line.task is not None else ""
-    detail = f": {one_line(line.detail, 500)}" if line.detail else ""
-    return f"{where}{line.what}{detail}"
+    return one_line(line.detail, 1_000)
 
 
 def unprotected(executors: Iterable[str]) -> list[str]:

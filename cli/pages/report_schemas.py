@@ -75,19 +75,21 @@ class WorkDocument(TypedDict):
 
 
 class RepairDocument(TypedDict):
-    """One thing a recovery pass found."""
+    """One thing a recovery pass found: a stable code, a sentence, and what a person could do, if anything."""
 
     task: int | None
     what: str
     detail: str
+    hint: str
 
 
 class RecoveryDocument(TypedDict):
-    """A recovery pass; `complete` says that `unfinished` is empty."""
+    """A recovery pass; `unknown` belongs to no row and is left alone, `complete` says that `unfinished` is empty."""
 
     dry_run: bool
     complete: bool
     lines: list[RepairDocument]
+    unknown: list[RepairDocument]
     unfinished: list[RepairDocument]
 
 

@@ -51,6 +51,7 @@ CREATE TABLE worker (
   gone_at      timestamptz,
   CONSTRAINT worker_slots CHECK (slots >= 1)
 );
+CREATE INDEX worker_present ON worker (host, id) WHERE state <> 'gone';
 
 -- ---------------------------------------------------------------- the task and its history
 CREATE TABLE task (
@@ -112,8 +113,10 @@ CREATE TABLE task (
     = (gate_id IS NOT NULL))
 );
 CREATE INDEX task_claim ON task (priority DESC, available_at, id) WHERE state = 'queued';
-CREATE INDEX task_held ON task (lease_worker, id) WHERE state = 'running';
+CREATE INDEX task_held ON task (id) WHERE state = 'running';
+CREATE INDEX task_exhausted ON task (id) WHERE state = 'queued' AND budget IS NOT NULL AND spent >= budget;
 CREATE INDEX task_by_repository ON task (repository_id, id);
+CREATE INDEX task_open ON task (repository_id, id) WHERE state NOT IN ('merged', 'cancelled');
 
 CREATE TABLE task_event (
   task_id    bigint NOT NULL CONSTRAINT task_event_task_fkey REFERENCES task (id),
@@ -215,7 +218,9 @@ CREATE TABLE allocation (
   ready_at        timestamptz,
   ended_at        timestamptz,
   reason          text NOT NULL DEFAULT '',
+  unjudged        boolean NOT NULL DEFAULT false,
   CONSTRAINT allocation_executor CHECK (executor IN ('local', 'sandbox', 'docker', 'ssh')),
+  CONSTRAINT allocation_judged CHECK (NOT unjudged OR state = 'quarantined'),
   CONSTRAINT allocation_ready CHECK (
     state <> 'ready'
     OR (base IS NOT NULL
@@ -225,6 +230,8 @@ CREATE TABLE allocation (
 CREATE UNIQUE INDEX allocation_one_live ON allocation (task_id, state) WHERE state IN ('reserved', 'ready');
 CREATE INDEX allocation_by_task ON allocation (task_id, reserved_at);
 CREATE INDEX allocation_kept ON allocation (host, state) WHERE state <> 'released';
+CREATE INDEX allocation_live ON allocation (host, id) WHERE state IN ('reserved', 'ready');
+CREATE INDEX allocation_unjudged ON allocation (host, id) WHERE unjudged;
 
 CREATE TABLE attempt (
   id                uuid NOT NULL DEFAULT gen_random_uuid() CONSTRAINT attempt_pkey PRIMARY KEY,

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from sqlalchemy import CheckConstraint, Index, text
 
-from store.schema.columns import Table, big, document, moment, own_uuid, unique, whole, words
+from store.schema.columns import Table, big, document, flag, moment, own_uuid, unique, whole, words
 from store.schema.constraints import refers
 
 
@@ -16,6 +16,7 @@ class Allocation(Table, table=True):
     __tablename__ = "allocation"
     __table_args__ = (
         CheckConstraint("executor IN ('local', 'sandbox', 'docker', 'ssh')", name="allocation_executor"),
+        CheckConstraint("NOT unjudged OR state = 'quarantined'", name="allocation_judged"),
         CheckConstraint(
             "state <> 'ready' OR (base IS NOT NULL AND (path IS NOT NULL OR executor = 'ssh')"
             " AND (baseline IS NOT NULL OR executor <> 'local'))",
@@ -30,6 +31,8 @@ class Allocation(Table, table=True):
             postgresql_where=text("state IN ('reserved', 'ready')"),
         ),
         Index("allocation_by_task", "task_id", "reserved_at"),
+        Index("allocation_live", "host", "id", postgresql_where=text("state IN ('reserved', 'ready')")),
+        Index("allocation_unjudged", "host", "id", postgresql_where=text("unjudged")),
         Index("allocation_kept", "host", "state", postgresql_where=text("state <> 'released'")),
     )
 
@@ -50,3 +53,4 @@ class Allocation(Table, table=True):
     ready_at: datetime | None = moment(null=True)
     ended_at: datetime | None = moment(null=True)
     reason: str = words(default="")
+    unjudged: bool = flag(default=False)

@@ -64,8 +64,14 @@ class Task(Table, table=True):
         refers("task_revision_fkey", "id,revision", "plan_revision(task_id,number)", circular=True),
         refers("task_gate_is_open", "gate_id,id", "gate(id,open_task)", late=True, circular=True),
         Index("task_claim", text("priority DESC"), "available_at", "id", postgresql_where=text("state = 'queued'")),
-        Index("task_held", "lease_worker", "id", postgresql_where=text("state = 'running'")),
+        Index("task_held", "id", postgresql_where=text("state = 'running'")),
+        Index(
+            "task_exhausted",
+            "id",
+            postgresql_where=text("state = 'queued' AND budget IS NOT NULL AND spent >= budget"),
+        ),
         Index("task_by_repository", "repository_id", "id"),
+        Index("task_open", "repository_id", "id", postgresql_where=text("state NOT IN ('merged', 'cancelled')")),
     )
 
     id: int | None = numbered()

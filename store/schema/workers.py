@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint
+from sqlalchemy import CheckConstraint, Index, text
 
 from store.schema.columns import Table, moment, names, numbered, whole, words
 
@@ -11,7 +11,10 @@ class Worker(Table, table=True):
     """Keep which process this is, on which host and boot, and when it was last heard."""
 
     __tablename__ = "worker"
-    __table_args__ = (CheckConstraint("slots >= 1", name="worker_slots"),)
+    __table_args__ = (
+        CheckConstraint("slots >= 1", name="worker_slots"),
+        Index("worker_present", "host", "id", postgresql_where=text("state <> 'gone'")),
+    )
 
     id: int | None = numbered()
     name: str = words()

@@ -1,2 +1,5 @@
 -- Queued tasks whose budget is spent.
-SELECT * FROM task WHERE state = 'queued' AND budget IS NOT NULL AND spent >= budget ORDER BY id
+SELECT * FROM task
+WHERE state = 'queued' AND budget IS NOT NULL AND spent >= budget AND id > %(after)s
+ORDER BY id
+LIMIT %(limit)s

@@ -49,7 +49,7 @@ def test_a_dry_run_tells_and_changes_nothing(database: Database, tasks: Terminal
     document = tasks("recover", "--dry-run", "--json").json
 
     assert done.code == 0
-    assert f"task {task.id}: queued: its lease expired" in done.out
+    assert f"task {task.id} is queued again: its lease expired" in done.out
     assert done.out.endswith("next: tasks recover\n")
     assert (document["dry_run"], [line["task"] for line in document["lines"]]) == (True, [task.id])
     with database.connection() as db:
@@ -71,5 +71,5 @@ def test_what_cannot_be_recovered_yet_is_named_and_ends_with_10(
     assert [line["what"] for line in done.json["unfinished"]] == ["repository_missing"]
     assert tasks("show", task.id, "--json").json["state"] == "queued"
     assert told.code == 10
-    assert "not recovered yet:\n  repository_missing: project-" in told.out
+    assert "not recovered yet:\n  project-" in told.out
     assert tasks("show", lost.id, "--json").json["state"] == "queued"

@@ -11,7 +11,7 @@ from tests.store.scenes import aged
 pytestmark = [pytest.mark.case("R03"), pytest.mark.hazard("H102")]
 
 INTERRUPTED = between("wreck_found", "wreck_cleared")
-BETWEEN_ITEMS = ["wreck_found", "taken_over", "requeueing", "requeued"]
+BETWEEN_ITEMS = ["requeueing", "requeued"]
 
 
 @pytest.mark.case("R05")

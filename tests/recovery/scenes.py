@@ -143,6 +143,11 @@ def a_dead_worker(database: Database) -> Worker:
     return a_worker(database, host=host_id(), boot_id=proctree.boot(), pid=process.pid, started=str(seen.started))
 
 
+def result_of(workshop: Workshop, task: Task) -> Path:
+    """Name the file in which a worker kept how the last agent of a task ended."""
+    return workshop.root.attempts / str(workshop.attempts(task)[-1].id) / "result.json"
+
+
 def handle(workshop: Workshop, task: Task) -> Handle:
     """Read which processes the last attempt of a task was seen to start."""
     return Handle(**(workshop.attempts(task)[-1].handle or {}))
@@ -183,6 +188,18 @@ def orphan(workshop: Workshop, superuser_url: str, script: str, *, kill_agent: b
             end(seen.pid)
         kill(service, superuser_url)
     return seen.pid, int(pid.read_text(encoding="ascii"))
+
+
+def shut(superuser_url: str, name: str) -> None:
+    """Let nobody into the test's database any more, and put out who is there."""
+    with psycopg.connect(superuser_url, dbname="postgres", autocommit=True) as admin:
+        admin.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false'.encode())
+        admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+
+
+def admit(superuser_url: str, name: str) -> None:
+    with psycopg.connect(superuser_url, dbname="postgres", autocommit=True) as admin:
+        admin.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true'.encode())
 
 
 # ---------------------------------------------------------------- rows in the past, and workspaces of this host

@@ -30,7 +30,7 @@ from workspace.repository.refs import attempt_ref, task_ref
 
 
 def lines(report: Report) -> tuple[object, ...]:
-    return report.lines, report.unfinished
+    return report.lines, report.unknown, report.unfinished
 
 
 @pytest.mark.case("R18")
@@ -64,13 +64,13 @@ def test_it_prints_the_same_report_for_everything_that_can_be_found_and_changes_
     assert changed == (True, True)
     assert (dry.dry_run, wet.dry_run) == (True, False)
     assert lines(dry) == lines(wet)
+    assert [line.what for line in wet.unknown] == ["unknown_ref"]
     assert {what for _, what in said(wet)} == {
         "queued",
         "needs_human",
         "hit_limit",
         "fail_merge",
         "refs_repaired",
-        "unknown_ref",
         "workspace_quarantined",
     }
 

@@ -258,7 +258,7 @@ def test_a_dead_process_of_this_host_is_not_waited_for(workshop: Workshop) -> No
     report = workshop.recover()
 
     assert said(report) == [(task.id, "queued")]
-    assert report.lines[0].detail == "its worker is gone; it was between items"
+    assert report.lines[0].detail == f"task {task.id} is queued again: its worker is gone; it was between items"
 
 
 @pytest.mark.case("R09")
@@ -332,7 +332,7 @@ def test_what_fails_after_the_take_over_gives_the_lease_back(
     workshop: Workshop, superuser_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = held(workshop)
-    launched(workshop.database, an_attempt(workshop.database, task, launched=False), host="elsewhere")
+    launched(workshop.database, an_attempt(workshop.database, task, launched=False))
     expire(superuser_url, task)
 
     def refuse(*_: object, **__: object) -> None:
@@ -372,6 +372,8 @@ def test_a_recovery_leaves_no_worker_behind_and_takes_none_where_nothing_is_dead
     workshop.recover()
     idle = asked(superuser_url, count)
     tasks = [held(workshop) for _ in range(2)]
+    for task in tasks:
+        launched(workshop.database, an_attempt(workshop.database, task, launched=False))
     expire(superuser_url, *tasks)
 
     workshop.recover()

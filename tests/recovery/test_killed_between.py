@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
-import psycopg
 import pytest
 
 import screening
+from cli.acts import working
 from recovery.passes import recover
 from statemachine.attempts import AttemptState
 from statemachine.tasks import TaskState
@@ -21,6 +21,7 @@ from tests.recovery.scenes import (
     HOLD,
     UNSAFE,
     a_git_that_stops,
+    admit,
     armed,
     arming,
     everything,
@@ -29,6 +30,7 @@ from tests.recovery.scenes import (
     kill_at,
     kill_working,
     said,
+    shut,
     unsaid,
     without_workspaces,
 )
@@ -98,8 +100,10 @@ def test_killed_right_before_the_last_write_the_finding_is_found_again_from_the_
 
     assert (before, workshop.kinds(task)) == ([], ["new_symlink"])
     assert workshop.look(task).state is TaskState.needs_human
-    assert (workshop.attempts(task)[0].state, unsaid(report)) == (AttemptState.interrupted, [])
-    assert (workshop.attempts(task)[0].failure, [output.kind for output in workshop.outputs(task)]) == ("", ["diff"])
+    attempt = workshop.attempts(task)[0]
+    assert (attempt.state, attempt.failure_code, attempt.exit_code) == (AttemptState.failed, "unsafe", 0)
+    assert (unsaid(report), attempt.failure) == ([], "")
+    assert sorted(output.kind for output in workshop.outputs(task)) == ["diff", "log"]
 
 
 @pytest.mark.case("F16", "R01")
@@ -152,7 +156,7 @@ def test_killed_with_nothing_left_to_run_the_next_claim_submits(workshop: Worksh
     assert said(report)[0] == (task.id, "queued")
     assert queued.state is TaskState.queued
     assert (rested.state, len(workshop.attempts(task))) == (TaskState.in_review, 1)
-    assert workshop.events(task) == ["add", "claim", "settle", "take_over", "requeue", "claim", "submit"]
+    assert workshop.events(task) == ["add", "claim", "settle", "requeue", "claim", "submit"]
 
 
 # ---------------------------------------------------------------- recoveries that die, sleep, or lose their database
@@ -230,7 +234,7 @@ def test_a_database_that_goes_away_under_a_pass_ends_it_and_the_next_one_of_the_
 
     with monkeypatch.context() as patch:
         patch.setattr("screening.judge", judge_alone)
-        broken = recover(impatient, workshop.root, actor="recovery", identity=Identity())
+        broken = recover(impatient, workshop.root, actor="recovery", identity=Identity(), conclude=working.conclude)
     impatient.close()
     admit(superuser_url, name)
     leased = asked(superuser_url, "SELECT state, lease_expires > now() FROM task WHERE id = %s", task.id)
@@ -238,15 +242,3 @@ def test_a_database_that_goes_away_under_a_pass_ends_it_and_the_next_one_of_the_
 
     assert (unsaid(broken), leased) == ([(None, "database_unreachable")], [("running", True)])
     assert (said(report)[0], workshop.kinds(task)) == ((task.id, "needs_human"), ["new_symlink"])
-
-
-def shut(superuser_url: str, name: str) -> None:
-    """Let nobody into the test's database any more, and put out who is there."""
-    with psycopg.connect(superuser_url, dbname="postgres", autocommit=True) as admin:
-        admin.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false'.encode())
-        admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
-
-
-def admit(superuser_url: str, name: str) -> None:
-    with psycopg.connect(superuser_url, dbname="postgres", autocommit=True) as admin:
-        admin.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true'.encode())

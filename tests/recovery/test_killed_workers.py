@@ -20,6 +20,7 @@ from tests.recovery.scenes import (
     handle,
     kill_working,
     orphan,
+    result_of,
     said,
     serving_with_a_git_that_stops,
     unsaid,
@@ -300,10 +301,10 @@ def test_a_task_waits_for_a_process_that_may_be_its_agent_and_its_lease_is_free(
     workshop: Workshop, superuser_url: str
 ) -> None:
     _, child = orphan(workshop, superuser_url, "env={}", kill_agent=True)
-    before = everything(superuser_url)
+    before = everything(superuser_url, without=("worker",))
 
     first, second = workshop.recover(), workshop.recover()
-    between = everything(superuser_url)
+    between = everything(superuser_url, without=("worker",))
     alive = is_alive(child)
     end(child)
     last = workshop.recover()
@@ -361,6 +362,7 @@ def test_a_commit_made_by_a_worker_that_woke_too_late_is_pruned(workshop: Worksh
         workshop.heard()
         zombie.send_signal(signal.SIGSTOP)
         expire(superuser_url, task)
+        result_of(workshop, task).unlink()
 
         workshop.recover()
         before = everything(superuser_url, without=("worker",))

@@ -37,7 +37,7 @@ def test_a_ref_that_is_missing_or_elsewhere_is_what_its_row_says_again(
     first, second = workshop.recover(), workshop.recover()
 
     assert (said(first), said(second)) == ([(task.id, "refs_repaired")], [])
-    assert first.lines[0].detail == ref
+    assert first.lines[0].detail.endswith(f": {ref}")
     assert (workshop.refs(), everything(superuser_url)) == (before, rows)
 
 
@@ -51,11 +51,10 @@ def test_the_ref_of_an_attempt_that_ended_is_pruned_and_one_of_nobody_is_named_a
 
     first, second = workshop.recover(), workshop.recover()
 
-    unknown = [line for line in first.lines if line.what == "unknown_ref"]
-    assert [line.detail.split()[0] for line in unknown] == strange
-    assert f"update-ref -d {strange[0]}" in unknown[0].detail
-    assert said(first)[-1] == (task.id, "refs_repaired")
-    assert said(second) == [(None, "unknown_ref")] * 3
+    assert [line.detail.split()[0] for line in first.unknown] == strange
+    assert f"update-ref -d {strange[0]}" in first.unknown[0].hint
+    assert said(first) == [(task.id, "refs_repaired")]
+    assert (said(second), second.unknown) == ([], first.unknown)
     assert first.complete
     assert set(strange) <= set(workshop.refs())
     assert served not in workshop.refs()

@@ -12,7 +12,6 @@ from store.engine import Database
 from store.settlements import Settled
 from store.tasks import Task
 from tests.factories import (
-    HOST,
     LEASE,
     a_done_item,
     a_plan,
@@ -31,9 +30,9 @@ from tests.store.scenes import DONE, HOUR, LOST, UNSAFE, aged, cancel, events, o
 S, A, E = TaskState, AttemptState, TaskEvent
 
 
-def found(database: Database, host: str = "elsewhere", **page: Any) -> list[int]:
+def found(database: Database, **page: Any) -> list[int]:
     with database.connection() as db:
-        return [row.id for row in recoveries.interrupted(db, host=host, **page)]
+        return [row.id for row in recoveries.interrupted(db, **page)]
 
 
 def expire(superuser_url: str) -> None:
@@ -66,7 +65,7 @@ def recovered(database: Database, task: Task, **report: Any) -> Settled:
 
 
 @pytest.mark.case("R01", "R09")
-def test_only_running_tasks_with_a_dead_lease_are_found_or_those_of_this_host(
+def test_only_running_tasks_with_a_dead_lease_are_found_or_those_of_a_worker_proven_dead(
     database: Database, superuser_url: str
 ) -> None:
     dead = a_running_task(database)
@@ -77,7 +76,7 @@ def test_only_running_tasks_with_a_dead_lease_are_found_or_those_of_this_host(
     a_task(database)
     an_approved_task(database)
 
-    anywhere, here = found(database), found(database, HOST)
+    anywhere, here = found(database), found(database, dead=[alive.lease_worker])
 
     assert (anywhere, here) == ([dead.id], [dead.id, alive.id])
 

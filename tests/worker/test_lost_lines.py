@@ -49,7 +49,6 @@ def ran_once(workshop: Workshop) -> bool:
     [
         ("What settlement weighs",),
         (MOVE, "settle"),
-        ("Name a file that holds",),
         ("; COMMIT",),
         (MOVE, "submit"),
         ("What decides a held task's next step",),

@@ -1,7 +1,11 @@
 """Make what was written survive a power cut: git flushes files, but not the folders that name them."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
+from uuid import uuid4
 
 
 def flush(path: Path) -> None:
@@ -28,3 +32,19 @@ def flush_tree(top: Path) -> None:
         for name in files:
             flush(Path(folder, name))
         flush(Path(folder))
+
+
+@contextmanager
+def appearing(path: Path) -> Iterator[IO[bytes]]:
+    """Write a file of mode 0600 that appears under its name whole and flushed, or not at all."""
+    draft = path.with_name(f".{path.name}.{uuid4().hex}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+        flush(path.parent)
+    finally:
+        draft.unlink(missing_ok=True)

@@ -21,7 +21,7 @@ from workspace.places import trash
 from workspace.repository.repositories import RunnerRepository
 
 _NAME: Final = re.compile(r"[0-9]+-[0-9]+-[0-9a-f]{32}")
-_PROOF: Final = ".owner"
+PROOF: Final = ".owner"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,17 +128,17 @@ def _throw(folder: Path, container: Path) -> None:
 
 
 def _proof(folder: Path) -> Path:
-    return folder.with_name(folder.name + _PROOF)
+    return folder.with_name(folder.name + PROOF)
 
 
 def _prove(root: Root, folder: Path, allocation: UUID) -> None:
-    if why := _foreign(root, folder, allocation):
+    if why := foreign(root, folder, allocation):
         raise Refusal("workspace_mismatch", f"{folder} is not touched: {why}", path=str(folder))
     if os.path.lexists(folder) and not stat.S_ISDIR(folder.lstat().st_mode):
         raise Refusal("workspace_mismatch", f"{folder} is not touched: it is no folder", path=str(folder))
 
 
-def _foreign(root: Root, folder: Path, allocation: UUID) -> str:
+def foreign(root: Root, folder: Path, allocation: UUID) -> str:
     """Say why a path is not proven to be this allocation's; empty where it is."""
     if folder.parent != root.workspaces or not _NAME.fullmatch(folder.name):
         return "it is no workspace of this root"
@@ -165,7 +165,7 @@ def _misplaced(root: Root, folder: Path, expected: Expected) -> Admission | None
         return Admission("workspace_missing", f"the workspace {folder} is not there any more", facts)
     if not stat.S_ISDIR(found.st_mode):
         return _mismatch("it is no folder", facts)
-    if why := _foreign(root, folder, expected.allocation):
+    if why := foreign(root, folder, expected.allocation):
         return _mismatch(why, facts)
     return None
 

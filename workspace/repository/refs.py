@@ -61,9 +61,11 @@ def branch_ref(branch: str) -> str:
     return f"refs/heads/{branch}"
 
 
-def listing(repo: RunnerRepository, prefix: str) -> dict[str, str]:
-    """List the refs at or beneath a full name, each with its id."""
-    printed = git.run("for-each-ref", "--format=%(objectname) %(refname)", prefix, git_dir=repo.path)
+def listing(repo: RunnerRepository, *names: str) -> dict[str, str]:
+    """List the refs at or beneath full names, each with its id; of none, none."""
+    if not names:
+        return {}
+    printed = git.run("for-each-ref", "--format=%(objectname) %(refname)", *names, git_dir=repo.path)
     pairs = (line.split(" ", 1) for line in printed.decode("ascii").splitlines())
     return {name: found for found, name in pairs}
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
-from uuid import uuid4
 
 from statemachine.refusals import Refusal
 from statemachine.texts import quote
@@ -18,10 +15,9 @@ from workspace.results.diffs import Trees
 from workspace.results.edits import CommitRefused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
     from pathlib import Path
-    from typing import IO
     from uuid import UUID
 
     from workspace.repository.repositories import RunnerRepository
@@ -81,7 +77,7 @@ def bundle(repo: RunnerRepository, base: str, head: str, path: Path, *, ref: str
     header = f"{_HEADERS[repo.object_format]}-{before} base\n{after} {ref}\n\n"
     arguments = ("pack-objects", "--revs", "--stdout", "--quiet", "--delta-base-offset")
     revisions = f"{after}\n^{before}\n".encode()
-    with appearing(path) as file, git.stream(*arguments, git_dir=repo.path, stdin=revisions) as pack:
+    with durability.appearing(path) as file, git.stream(*arguments, git_dir=repo.path, stdin=revisions) as pack:
         file.write(header.encode())
         while piece := pack.read(_CHUNK):
             file.write(piece)
@@ -114,7 +110,7 @@ def partial(
         tree = edits.build(room, base, kept)
         trees = Trees(git_dir=repo.path, base=base, head=tree, env=room.env, timeout=room.timeout)
         text = diffs.text(trees, limit=CAP, notices=notices)
-        with appearing(path) as file:
+        with durability.appearing(path) as file:
             file.write(text)
         commit = None
         if kept:
@@ -123,22 +119,6 @@ def partial(
             room.migrate(commit, parent=base)
             refs.hold(repo, refs.partial_ref(attempt), commit)
     return Partial(path=path, size=len(text), commit=commit)
-
-
-@contextmanager
-def appearing(path: Path) -> Iterator[IO[bytes]]:
-    """Write a file of mode 0600 that appears under its name whole and flushed, or not at all."""
-    draft = path.with_name(f".{path.name}.{uuid4().hex}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-        durability.flush(path.parent)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _storable(manifest: Mapping[str, Any]) -> tuple[Edits, list[str]]:

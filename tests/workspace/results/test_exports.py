@@ -11,6 +11,7 @@ import pytest
 
 from statemachine.refusals import Refusal
 from tests import gits
+from workspace.disk import durability
 from workspace.repository import refs, repositories
 from workspace.repository.git import GitFailed
 from workspace.repository.repositories import RunnerRepository
@@ -242,7 +243,7 @@ def test_a_file_that_could_not_be_written_whole_does_not_appear(scene: Scene) ->
     (scene.folder / "kept").write_text("old")
 
     def write_half() -> None:
-        with exports.appearing(scene.folder / "kept") as file:
+        with durability.appearing(scene.folder / "kept") as file:
             file.write(b"half")
             raise LookupError
 

@@ -1,0 +1,2 @@
+-- Which of these workspaces have a row.
+SELECT id FROM allocation WHERE id = ANY(%(allocations)s)
