@@ -18,7 +18,7 @@ def page(place: Place, taken: Mapping[str, Sequence[Measured]], *, cycles: int, 
     """Write everything down."""
     lines = [
         f"{rounds} rounds of {cycles} cycles each, one client, {datetime.now(UTC):%Y-%m-%d}",
-        *_versions(place),
+        *versions(place),
         "",
     ]
     lines += [
@@ -53,7 +53,8 @@ def _rows(each: Sequence[Measured]) -> list[str]:
     return ["".join(head), rule, *body]
 
 
-def _versions(place: Place) -> list[str]:
+def versions(place: Place) -> list[str]:
+    """Say what it was measured with."""
     with psycopg.connect(place.owner) as db:
         server = db.info.parameter_status("server_version")
     pgbench = subprocess.run([place.pgbench, "--version"], capture_output=True, text=True, check=True).stdout.strip()
