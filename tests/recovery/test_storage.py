@@ -53,7 +53,7 @@ def test_a_ready_workspace_of_a_waiting_task_is_quarantined_and_never_a_finding(
     assert (workshop.look(task), workshop.findings(task)) == (task, [])
 
 
-@pytest.mark.case("W03")
+@pytest.mark.case("W03", "R01")
 @pytest.mark.parametrize(("make", "state"), [(reserved, "failed"), (ready, "quarantined")])
 def test_what_a_silent_worker_made_for_an_attempt_that_failed_is_put_right(
     workshop: Workshop, superuser_url: str, make: object, state: str
