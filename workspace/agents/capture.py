@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from statemachine.texts import clean
+from workspace.agents.masks import Mask
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 MEBIBYTE: Final = 1 << 20
@@ -39,15 +41,16 @@ class Capture:
     """Read a pipe to its end in a thread of its own, in flat memory, whatever comes through it.
 
     The writer gets `inlet`, which is closed here by `seal`. A reader of the file sees the beginning grow; the end is
-    added by `finish`. The file must not exist yet.
+    added by `finish`. The file must not exist yet. Secrets are masked before anything is kept or counted.
     """
 
-    def __init__(self, path: Path, *, head: int = MEBIBYTE, tail: int = MEBIBYTE) -> None:
+    def __init__(self, path: Path, *, head: int = MEBIBYTE, tail: int = MEBIBYTE, secrets: Sequence[str] = ()) -> None:
         self._path = path
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         self._room = head
         self._kept = 0
         self._tail = _Tail(tail)
+        self._mask = Mask(secrets)
         self._size = 0
         self._digest = hashlib.sha256()
         self._error = ""
@@ -67,6 +70,7 @@ class Capture:
         self.seal()
         os.close(self._ring)
         self._thread.join()
+        self._take(self._mask.rest())
         kept = self._kept + self._write_end()
         self._flush()
         for descriptor in (self._source, self._bell, self._file):
@@ -99,7 +103,7 @@ class Capture:
             if not data:
                 return
             left -= len(data) if ringing else 0
-            self._take(data)
+            self._take(self._mask.take(data))
 
     def _take(self, data: bytes) -> None:
         self._size += len(data)

@@ -15,30 +15,40 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 if TYPE_CHECKING:
     from workspace.agents.channel import Message
 
+REPORT = 200
+"""The descriptor on which somebody inside of a wall around the agent may say how it went."""
 _HELD, _GO = b"h", b"g"
 
 
 class Start(NamedTuple):
-    """The forked agent before its exec: `go` wants one byte, `verdict` ends empty when the exec happened."""
+    """The forked agent before its exec: `go` wants one byte, `verdict` ends empty when the exec happened.
+
+    `report` is what comes from inside of a wall, and not there where none is.
+    """
 
     pid: int
     go: int
     verdict: int
+    report: int | None
 
 
 def hold(order: Message) -> Start:
     """Fork the agent in its own session, stopped before its exec."""
     go_read, go = os.pipe()
     verdict, verdict_write = os.pipe()
+    report, report_write = os.pipe() if order["enclosed"] else (None, None)
     pid = os.fork()
     if pid == 0:
         os.close(go)
         os.close(verdict)
+        if report_write is not None:
+            os.dup2(report_write, REPORT)
         _become(order, go_read, verdict_write)
-    os.close(go_read)
-    os.close(verdict_write)
+    for end in (go_read, verdict_write, report_write):
+        if end is not None:
+            os.close(end)
     os.read(verdict, len(_HELD))
-    return Start(pid, go, verdict)
+    return Start(pid, go, verdict, report)
 
 
 def let_go(start: Start) -> str:
@@ -57,6 +67,7 @@ def _become(order: Message, go: int, verdict: int) -> NoReturn:
         os.write(verdict, _HELD)
         if os.read(go, len(_GO)) == _GO:
             _clean()
+            _limit(order["limits"])
             _enter(order["folder"], order["identity"])
             _execute(order["argv"], order["environment"])
     except BaseException as error:  # noqa: BLE001 - this process must not return into the supervisor's code
@@ -72,6 +83,11 @@ def _clean() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     os.umask(0o077)
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+
+
+def _limit(limits: dict[str, int]) -> None:
+    for name, most in limits.items():
+        resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most, most))
 
 
 def _enter(folder: str, identity: list[int]) -> None:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from pathlib import Path
 
+    from workspace.agents.guards import Guard
+
 __all__ = [
     "GRACE",
     "Exit",
@@ -50,7 +52,9 @@ class Launch:
     """Say what to run, where, and for how long.
 
     `environment` is the whole of it. `output` must not exist yet. `identity` is the device and inode the folder must
-    still have right before the exec; by default those it has at `start`.
+    still have right before the exec; by default those it has at `start`. `enclosed` says that the command is a wall
+    around the agent (supervise.py), `limits` the kernel's own by the names of `resource` without RLIMIT_; `secrets`
+    are masked in the output.
     """
 
     argv: Sequence[str]
@@ -59,6 +63,10 @@ class Launch:
     output: Path
     time_limit: timedelta | None = None
     identity: tuple[int, int] | None = None
+    enclosed: bool = False
+    limits: Mapping[str, int] = field(default_factory=dict)
+    guards: Sequence[Guard] = ()
+    secrets: Sequence[str] = field(default=(), repr=False)
 
 
 class Held:
@@ -96,7 +104,7 @@ def start(launch: Launch) -> Held:
     """Start the agent held before its first instruction, or raise a Refusal with nothing left behind."""
     identity = launch.identity or _identity(launch.folder)
     with contextlib.ExitStack() as undo:
-        capture = _capture(launch.output)
+        capture = _capture(launch)
         undo.callback(capture.finish)
         ours, theirs = socket.socketpair()
         channel = Channel(ours)
@@ -109,6 +117,9 @@ def start(launch: Launch) -> Held:
         report = channel.receive(_STARTING)
         if report is None or report["started"] is None:
             raise _failed("it did not report")
+        for guard in launch.guards:
+            undo.callback(guard.leave)
+            guard.admit(report["agent"])
         undo.pop_all()
     return Held(
         Job(
@@ -118,6 +129,7 @@ def start(launch: Launch) -> Held:
             handle=_handle(launch, supervisor.pid, report),
             contained=report["contained"],
             time_limit=launch.time_limit,
+            guards=tuple(launch.guards),
         )
     )
 
@@ -134,9 +146,9 @@ def _identity(folder: Path) -> tuple[int, int]:
     return now.st_dev, now.st_ino
 
 
-def _capture(output: Path) -> Capture:
+def _capture(launch: Launch) -> Capture:
     try:
-        return Capture(output)
+        return Capture(launch.output, secrets=launch.secrets)
     except OSError as error:
         raise _failed(str(error)) from error
 
@@ -164,6 +176,8 @@ def _order(launch: Launch, identity: tuple[int, int]) -> Message:
         "environment": dict(launch.environment),
         "folder": str(launch.folder),
         "identity": list(identity),
+        "enclosed": launch.enclosed,
+        "limits": dict(launch.limits),
     }
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from workspace.agents.capture import Capture, Captured
     from workspace.agents.channel import Channel, Message
+    from workspace.agents.guards import Guard
 
 GRACE: Final = timedelta(seconds=supervise.GRACE)
 _ENDING: Final = supervise.PATIENCE + 10.0
@@ -50,6 +51,8 @@ class Exit:
     """Processes that nothing could end: the tree is not dead and must not be read as if it were."""
     output: Captured
     timed_out: bool = False
+    broken: str = ""
+    """The limit for which it was ended, or which it was found to have broken; empty where none was."""
     supervisor_lost: bool = False
     """Something ended the supervisor: nobody knows the exit, nor whether every process was found."""
     contained: bool = True
@@ -63,7 +66,7 @@ class Exit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What a held and a running agent are made of. Owns the supervisor, the channel to it, and the capture."""
+    """What a held and a running agent are made of. Owns the supervisor, the channel to it, the capture, the guards."""
 
     supervisor: subprocess.Popen[bytes]
     channel: Channel
@@ -71,20 +74,27 @@ class Job:
     handle: Handle
     contained: bool
     time_limit: timedelta | None
+    guards: tuple[Guard, ...] = ()
+
+    def broken(self) -> str:
+        """Ask the guards."""
+        return next(filter(None, (guard.broken() for guard in self.guards)), "")
 
     def close(self) -> Captured:
-        """Hang up, collect the supervisor, finish the output."""
+        """Hang up, collect the supervisor, dismiss the guards, finish the output."""
         self.channel.close()
         try:
             self.supervisor.wait(_LEAVING)
         except subprocess.TimeoutExpired:
             self.supervisor.kill()
             self.supervisor.wait()
+        for guard in self.guards:
+            guard.leave()
         return self.capture.finish()
 
 
 class Running:
-    """An agent at work. Its time limit is kept by `wait`, on a clock that nobody can set. Safe from any thread."""
+    """An agent at work. Its limits are kept by `wait`, its time on a clock nobody can set. Safe from any thread."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -93,14 +103,18 @@ class Running:
         self._started = time.monotonic()
         self._exit: Exit | None = None
         self._expired = False
+        self._broken = ""
+        self._glance = self._started
 
     def wait(self, timeout: timedelta) -> Exit | None:
-        """Wait so long for the end; None when it is still running. Ends an agent whose time limit has passed."""
+        """Wait so long for the end; None when it is still running. Ends an agent that is past one of its limits."""
         with self._lock:
             self._listen(min(timeout.total_seconds(), self._time_left()))
             if self._exit is None and self._time_left() <= 0:
                 self._expired = True
                 self._stop(supervise.GRACE)
+            elif self._exit is None and self._is_broken():
+                self._stop(0.0)  # it takes what others need: no time to say goodbye
             return self._exit
 
     def stop(self, grace: timedelta = GRACE) -> Exit:
@@ -112,6 +126,13 @@ class Running:
     def _time_left(self) -> float:
         limit = self._job.time_limit
         return math.inf if limit is None else limit.total_seconds() - (time.monotonic() - self._started)
+
+    def _is_broken(self) -> bool:
+        now = time.monotonic()
+        if now - self._glance >= _LOOK:
+            self._glance = now
+            self._broken = self._job.broken()
+        return bool(self._broken)
 
     def _ask(self, grace: float) -> None:
         self._job.channel.send({"do": "stop", "grace": grace})
@@ -142,18 +163,26 @@ class Running:
                 error = f"the agent could not be started: {quote(report['error'])}"
                 return Exit(launch_error=error, contained=self._job.contained, output=self._job.close())
             case "ended":
+                self._broken = self._broken or self._job.broken()
                 return self._ended(report)
         return None
 
     def _ended(self, report: Message) -> Exit:
         status: int | None = report["status"]
         remaining = _reported(report["remaining"])
+        inside: Message | None = report["inside"]
+        unstarted = None if inside is None else _unstarted(inside, stopped=report["stopped"])
+        if unstarted:
+            status = None
+        left = _reported(report["leftovers"] if inside is None else inside.get("left", ()))
         return Exit(
             code=status if status is not None and status >= 0 else None,
             signal=-status if status is not None and status < 0 else None,
-            leftovers=tuple(dict.fromkeys((*_reported(report["leftovers"]), *remaining))),
+            launch_error=unstarted,
+            leftovers=tuple(dict.fromkeys((*left, *remaining))),
             remaining=remaining,
             timed_out=self._expired and report["stopped"],
+            broken=self._broken,
             contained=self._job.contained,
             output=self._job.close(),
         )
@@ -168,6 +197,7 @@ class Running:
             leftovers=(Leftover(self.handle.supervisor, _SUPERVISOR), *_seen(found)),
             remaining=_seen(survivors(self.handle)),
             timed_out=self._expired,
+            broken=self._broken,
             supervisor_lost=True,
             contained=self._job.contained,
             output=self._job.close(),
@@ -178,6 +208,15 @@ class Running:
         now = proctree.look(self._job.supervisor.pid)
         if now is not None and now.state in _STOPPED:
             self._job.supervisor.send_signal(signal.SIGCONT)
+
+
+def _unstarted(inside: Message, *, stopped: bool) -> str | None:
+    """Say why no agent came to run behind its wall, by what was said from there."""
+    if inside.get("error"):
+        return f"the agent could not be started: {quote(str(inside['error']))}"
+    if not inside.get("up") and not stopped:
+        return "the sandbox could not be made: its last words are in the output"
+    return None
 
 
 def _reported(processes: Iterable[tuple[int, str]]) -> tuple[Leftover, ...]:

@@ -3,9 +3,14 @@
 The worker starts one per agent, as `python -I supervise.py FD` with the agent's own environment, and speaks with it
 over the socket FD (channel.py):
 
-    worker      {"argv", "environment", "folder", "identity"}, then {"do": "go"}, then perhaps {"do": "stop", "grace"}
+    worker      {"argv", "environment", "folder", "identity", "enclosed", "limits"}, then {"do": "go"}, then perhaps
+                {"do": "stop", "grace"}
     supervisor  {"report": "held", "agent", "started", "contained"}, {"report": "refused", "error"} or
-                {"report": "running"}, and last {"report": "ended", "status", "stopped", "leftovers", "remaining"}
+                {"report": "running"}, and last {"report": "ended", "status", "stopped", "leftovers", "remaining",
+                "inside"}
+
+An enclosed command is not the agent but a wall around it (a sandbox, whose end is the end of everything inside): what
+asks to end goes to those within, and what is left is what somebody inside (inside.py) says.
 
 The worker hanging up means stop. As a subreaper the supervisor becomes the parent of every orphan beneath it, so the
 kernel's "no child left" proves that the whole tree is gone. Standard library only.
@@ -15,6 +20,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import json
 import os
 import select
 import signal
@@ -28,7 +34,7 @@ if not __package__:  # run by its path: its own siblings, not those of another c
 
 from workspace.agents import proctree
 from workspace.agents.channel import Channel, Message
-from workspace.agents.holds import hold, let_go, open_folder
+from workspace.agents.holds import Start, hold, let_go, open_folder
 
 GRACE = 5.0
 """Seconds between asking a process to end and ending it."""
@@ -38,15 +44,17 @@ _SETTLE = 0.25  # the other end of a pipeline needs a moment to notice that the 
 _FREEZES = 20
 _CHASES = 200
 _LISTED = 100
+_SAID = 1 << 16  # as much as a pipe holds
 _SET_CHILD_SUBREAPER, _SET_DUMPABLE = 36, 4
 
 
 class Supervisor:
     """Holds, watches and ends one agent and everything beneath it."""
 
-    def __init__(self, channel: Channel, agent: int, wakeup: int) -> None:
+    def __init__(self, channel: Channel, start: Start, wakeup: int) -> None:
         self._channel = channel
-        self._agent = agent
+        self._agent = start.pid
+        self._inside = start.report
         self._wakeup = wakeup
         self.status: int | None = None
         """The agent's exit code, or minus the signal that ended it; None while it runs."""
@@ -66,21 +74,37 @@ class Supervisor:
         After a stop only what had to be killed counts as having outlived the agent: all were asked at the same time.
         """
         stopped = grace is not None
-        left = [] if stopped or self._childless_within(_SETTLE) else self._seen()
+        left = [] if stopped or self._enclosed or self._childless_within(_SETTLE) else self._seen()
         if not self._ask_to_end(GRACE if grace is None else grace) and stopped and self.status is not None:
-            left = self._seen()
+            left = [] if self._enclosed else self._seen()
         remaining = [] if self._kill() else self._seen()
-        return {"status": self.status, "stopped": stopped, "leftovers": left, "remaining": remaining}
+        said = {"leftovers": left, "remaining": remaining, "inside": self._told()}
+        return {"status": self.status, "stopped": stopped, **said}
+
+    @property
+    def _enclosed(self) -> bool:
+        return self._inside is not None
+
+    def _told(self) -> Message | None:
+        """Return what was said from inside, all lines in one; empty where nobody came to speak there."""
+        if self._inside is None:
+            return None
+        os.set_blocking(self._inside, False)
+        said: Message = {}
+        with contextlib.suppress(OSError, ValueError):
+            for line in os.read(self._inside, _SAID).splitlines():
+                said |= json.loads(line)
+        return said
 
     def _ask_to_end(self, grace: float) -> bool:
         """Ask twice: a shell between fork and exec loses the signal, and an agent may start more while it ends."""
         if self._reap():
             return True
         deadline = time.monotonic() + grace
-        self._signal(signal.SIGTERM, signal.SIGCONT)
+        self._signal(signal.SIGTERM, signal.SIGCONT, wall=False)
         while self.status is None and not self._reap() and (left := deadline - time.monotonic()) > 0:
             self._wait(left)
-        self._signal(signal.SIGTERM, signal.SIGCONT)
+        self._signal(signal.SIGTERM, signal.SIGCONT, wall=False)
         return self._childless_within(deadline - time.monotonic())
 
     def _kill(self) -> bool:
@@ -113,14 +137,18 @@ class Supervisor:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
 
-    def _signal(self, *numbers: signal.Signals) -> list[proctree.Process]:
-        """Signal whole groups: the kernel does that in one step no fork can slip through."""
+    def _signal(self, *numbers: signal.Signals, wall: bool = True) -> list[proctree.Process]:
+        """Signal whole groups: the kernel does that in one step no fork can slip through.
+
+        A `wall` that is asked to end ends at once and takes with it all who would have liked to end by themselves.
+        """
         living = self._living()
+        spared = {os.getpgrp(), *([self._agent] if self._enclosed and not wall else [])}
         groups: dict[int, list[proctree.Process]] = {}
         for process in living:
             groups.setdefault(process.group, []).append(process)
         for group, members in groups.items():
-            if group != os.getpgrp() and any(map(proctree.still, members)):
+            if group not in spared and any(map(proctree.still, members)):
                 for number in numbers:
                     with contextlib.suppress(OSError):
                         os.killpg(group, number)
@@ -213,7 +241,7 @@ def main(descriptor: int) -> None:
     error = let_go(start)
     os.close(pinned)
     channel.send({"report": "refused", "error": error} if error else {"report": "running"})
-    supervisor = Supervisor(channel, start.pid, wakeup)
+    supervisor = Supervisor(channel, start, wakeup)
     channel.send({"report": "ended", **supervisor.end(supervisor.watch())})
 
 
