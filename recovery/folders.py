@@ -14,13 +14,14 @@ from uuid import uuid4
 from recovery.scene import Scene
 from statemachine.refusals import Refusal
 from store.attempts import Attempt
+from workspace import executors
 from workspace.agents import endings
 from workspace.agents.endings import Kept
 from workspace.inspection.links import LinkState
 from workspace.places import trash
 
 # What is of use only while an attempt runs: its temporary files, and what was read of its tree, by whomever.
-_SCRATCH: Final = ("tmp", "spool", "attached", "recovered-*")
+_SCRATCH: Final = ("tmp", "spool", "attached", "recovered-*", *executors.SCRATCH)
 _LONGEST: Final = 16 << 20
 # A pipe in place of the file must not be waited for, nor a link followed.
 _PLAINLY: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

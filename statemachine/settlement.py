@@ -19,6 +19,9 @@ class Isolation(StrEnum):
     timeout = "timeout"
     output_limit = "output_limit"
     capture_failed = "capture_failed"
+    disk_full = "disk_full"
+    memory_limit = "memory_limit"
+    process_limit = "process_limit"
 
 
 class Outcome(StrEnum):

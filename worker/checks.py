@@ -21,7 +21,7 @@ from worker.settling import settle_surely
 from worker.spaces import Space
 from worker.station import Station
 from workspace.agents.environments import command, environment
-from workspace.executors import Order
+from workspace.executors import Order, Terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +102,8 @@ def _order(run: Run, text: str, number: int) -> Order:
         argv=command(text, prompt_file=Path("/dev/null"), prompt="", path=given["PATH"], what="check"),
         environment=given,
         output=run.folder / f"check-{number}.log",
+        room=run.folder,
+        terms=Terms.of_checks(run.repository.policy),
         time_limit=TIME_LIMIT,
     )
 

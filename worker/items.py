@@ -29,7 +29,7 @@ from worker.station import Station
 from workspace.agents import prompts
 from workspace.agents.endings import Ending
 from workspace.agents.environments import command, environment
-from workspace.executors import Attachment, Order
+from workspace.executors import Attachment, Order, Terms
 from workspace.inspection.inspections import InspectionAborted
 from workspace.inspection.links import LinkState
 
@@ -129,6 +129,7 @@ def _linked(run: Run, before: LinkState) -> _Unlaunched:
 def _order(run: Run, attached: Attachment) -> Order:
     text = _prompt(run)
     file = prompts.write_prompt(run.folder, text)
+    secrets = run.repository.policy.get("secrets", ())
     given = environment(
         attempt=run.attempt.id,
         task=run.task.id,
@@ -136,12 +137,16 @@ def _order(run: Run, attached: Attachment) -> Order:
         prompt_file=file,
         temporary=spaces.temporary(run),
         home=Path.home(),
-        allowed=run.repository.policy.get("secrets", ()),
+        allowed=secrets,
     )
     return Order(
         argv=command(run.plan.agent or "", prompt_file=file, prompt=text, path=given["PATH"]),
         environment=given,
         output=run.folder / LOG,
+        room=run.folder,
+        readable=(file,),
+        terms=Terms.of(run.repository.policy),
+        secrets=[given[name] for name in secrets if name in given],
         time_limit=run.item.time_limit or TIME_LIMIT,
         identity=attached.identity,
     )

@@ -89,6 +89,7 @@ def _screen(tree: Tree, inspected: Inspection) -> Verdict | NewFinding:
     policy = screening.Policy(
         ignored=tree.repository.policy.get("ignored", "note"),
         agent_commits="finding" if tree.executor.commits_watched else "note",
+        leftover="note" if tree.executor.ends_for_certain else "finding",
     )
     try:
         return screening.judge(item=tree.item, manifest=inspected.manifest, policy=policy, permits=tree.permits)

@@ -119,6 +119,8 @@ def _write_isolation(run: Run, isolation: Isolation) -> None:
 def _isolation(ended: Exit) -> Isolation | None:
     if ended.timed_out:
         return Isolation.timeout
+    if ended.broken:
+        return Isolation(ended.broken)
     return Isolation.capture_failed if ended.output.error or ended.supervisor_lost else None
 
 

@@ -82,7 +82,7 @@ def admit(station: Station, task: Task, lease: Lease, *, kind: AttemptKind, item
         plan = plans.current(db, task=task.id, number=task.revision).plan
         repository = repositories.get(db, task.repository_id)
     runner = runners.open_repository(station.root, repository.runner)
-    executor = executors.find(task.executor)
+    executor = executors.find(task.executor, station.settings.confinement)
     with station.database.connection() as db:
         attempt = attempts.admit(db, task, attempt=uuid4(), kind=kind, item=item)
     reach("admitted")

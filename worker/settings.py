@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Final
 
 from statemachine.attempts import AttemptKind
+from workspace.agents.confinement import Confinement
 
 LEASE: Final = timedelta(seconds=90)
 POLL: Final = timedelta(seconds=1)
@@ -24,4 +25,5 @@ class WorkSettings:
     agents: Mapping[str, str] = field(default_factory=dict)
     default_agent: str | None = None
     identity: tuple[str, str] | None = None
+    confinement: Confinement = field(default_factory=Confinement)
     grace: timedelta = timedelta(minutes=5)

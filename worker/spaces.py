@@ -11,10 +11,11 @@ from statemachine.refusals import LostRace, Refusal
 from store import allocations
 from store.allocations import Allocation
 from worker.runs import Run, told
+from workspace.executors import SCRATCH as OF_EXECUTORS
 from workspace.executors import Place
 from workspace.places import trash
 
-SCRATCH = ("tmp", "spool", "attached")
+SCRATCH = ("tmp", "spool", "attached", *OF_EXECUTORS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -104,6 +104,8 @@ def start(launch: Launch) -> Held:
     """Start the agent held before its first instruction, or raise a Refusal with nothing left behind."""
     identity = launch.identity or _identity(launch.folder)
     with contextlib.ExitStack() as undo:
+        for guard in launch.guards:
+            undo.callback(guard.leave)
         capture = _capture(launch)
         undo.callback(capture.finish)
         ours, theirs = socket.socketpair()
@@ -118,7 +120,6 @@ def start(launch: Launch) -> Held:
         if report is None or report["started"] is None:
             raise _failed("it did not report")
         for guard in launch.guards:
-            undo.callback(guard.leave)
             guard.admit(report["agent"])
         undo.pop_all()
     return Held(

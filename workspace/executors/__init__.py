@@ -4,17 +4,30 @@ from typing import Final
 
 from statemachine.refusals import Refusal
 from statemachine.texts import quote
+from workspace.agents.confinement import Confinement, Terms
 from workspace.executors.local import Local
 from workspace.executors.protocol import NO_LINKS, Attachment, Executor, Made, Order, Place
+from workspace.executors.sandbox import SCRATCH, Sandbox
 
-__all__ = ["NO_LINKS", "Attachment", "Executor", "Made", "Order", "Place", "find"]
+__all__ = [
+    "NO_LINKS",
+    "SCRATCH",
+    "Attachment",
+    "Confinement",
+    "Executor",
+    "Made",
+    "Order",
+    "Place",
+    "Terms",
+    "find",
+]
 
-_KNOWN: Final[dict[str, Executor]] = {"local": Local()}
-_PLANNED: Final = ("sandbox", "docker", "ssh")
+_KNOWN: Final = ("sandbox", "local")
+_PLANNED: Final = ("docker", "ssh")
 
 
-def find(name: str) -> Executor:
-    """Return the executor of this name, `type` or `type:target`.
+def find(name: str, confinement: Confinement | None = None) -> Executor:
+    """Return the executor of this name, `type` or `type:target`; `confinement` is for those that have walls.
 
     Raises:
         Refusal: `executor_unavailable` for one that this version does not have; `executor_unknown`.
@@ -34,4 +47,4 @@ def find(name: str) -> Executor:
             hint="write one of them after --executor, or in TASKS_EXECUTOR",
             executor=name,
         )
-    return _KNOWN[kind]
+    return Local() if kind == "local" else Sandbox(confinement or Confinement())

@@ -29,6 +29,7 @@ class Local(HostFolder):
     name: str = "local"
     unprotected: str = _UNPROTECTED
     commits_watched: bool = True
+    ends_for_certain: bool = False
 
     def probe(self) -> None:
         """Accept: what it needs, this program needs too."""
@@ -50,5 +51,6 @@ class Local(HostFolder):
                 output=order.output,
                 time_limit=order.time_limit,
                 identity=order.identity,
+                secrets=order.secrets,
             )
         )

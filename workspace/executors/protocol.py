@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from workspace.agents.confinement import Terms
 from workspace.inspection.links import LinkState
 from workspace.places.allocations import folder_name
 
@@ -71,11 +72,19 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """Say what to run. `identity` is the attachment's, so that nothing else can be in its place by then."""
+    """Say what to run. `identity` is the attachment's, so that nothing else can be in its place by then.
+
+    `room` is the attempt's own folder, `readable` the files in it that are for the agent; `secrets` are masked in what
+    it prints.
+    """
 
     argv: Sequence[str]
     environment: Mapping[str, str] = field(repr=False)
     output: Path
+    room: Path
+    readable: Sequence[Path] = ()
+    terms: Terms = field(default_factory=Terms)
+    secrets: Sequence[str] = field(default=(), repr=False)
     time_limit: timedelta | None = None
     identity: tuple[int, int] | None = None
 
@@ -96,6 +105,11 @@ class Executor(Protocol):
     @property
     def commits_watched(self) -> bool:
         """Return whether the agent works in a repository whose metadata is compared afterwards."""
+        ...
+
+    @property
+    def ends_for_certain(self) -> bool:
+        """Return whether the kernel itself ends everything an agent started, whatever it does."""
         ...
 
     def probe(self) -> None:

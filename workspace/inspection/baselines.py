@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from statemachine.texts import quote
 from workspace.disk import descriptors
 from workspace.disk.descriptors import FILE, Folders
 from workspace.disk.names import join, raw
@@ -54,12 +55,23 @@ def remember(tree: Path) -> str:
     return manifests.canonical({"version": 1, "entries": _facts(tree, None)})
 
 
+def leave_empty(tree: Path) -> str:
+    """Make the `.git` of a tree whose gitdir lies elsewhere: a folder that must stay empty, and the same one."""
+    place = tree / ".git"
+    place.mkdir(mode=0o700)
+    found = place.lstat()
+    return manifests.canonical({"version": 1, "empty": [found.st_dev, found.st_ino]})
+
+
 def compare(tree: Path, baseline: str | None) -> Difference:
     """Compare the tree's `.git` with what was remembered; without a baseline there is none to compare."""
     if baseline is None:
         return Difference()
     with told():
-        was: Facts = json.loads(baseline)["entries"]
+        known = json.loads(baseline)
+        if "empty" in known:
+            return Difference(_filled(tree, known["empty"]))
+        was: Facts = known["entries"]
         now = _facts(tree, was)
     if _GIT in now and _GIT not in was:
         # What lies beneath is gone from here with it: to name each part of that would say less.
@@ -68,6 +80,23 @@ def compare(tree: Path, baseline: str | None) -> Difference:
     commits = [path for path in different if _is_ref(path) and _ordinary(was.get(path)) and _ordinary(now.get(path))]
     metadata = [path for path in different if path not in set(commits)]
     return Difference(_told(metadata, was, now), _told(commits, was, now))
+
+
+def _filled(tree: Path, identity: list[int]) -> tuple[str, ...]:
+    """Say what became of a `.git` that had to stay empty; nothing in it is opened."""
+    with descriptors.opened(tree) as top:
+        try:
+            opened = os.open(".git", descriptors.FOLDER, dir_fd=top)
+        except OSError as error:
+            return (f"changed .git: {error.strerror}",)
+        try:
+            found = os.fstat(opened)
+            if [found.st_dev, found.st_ino] != identity:
+                return ("changed .git: it is another folder",)
+            names = sorted(name for name, _ in lists.scan(opened))
+        finally:
+            os.close(opened)
+    return tuple(f"added {quote(name)}" for name in names[:_LISTED])
 
 
 def _is_ref(path: str) -> bool:
