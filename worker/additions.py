@@ -15,6 +15,7 @@ from store.repositories import Repository
 from store.tasks import Task
 from worker import commands
 from workspace import executors
+from workspace.agents.confinement import Confinement
 from workspace.disk.roots import Root, refuse_overlap
 from workspace.repository import refs, sources, targets
 from workspace.repository import repositories as runners
@@ -129,6 +130,7 @@ def add_task(
     executor: str,
     actor: str,
     agents: Mapping[str, str],
+    confinement: Confinement | None = None,
     folder: Path | None = None,
     not_before: datetime | None = None,
     priority: int = 0,
@@ -137,7 +139,7 @@ def add_task(
 
     A relative path of the agent is meant from `folder`, without one from the current folder.
     """
-    executors.find(executor).probe()
+    executors.find(executor, confinement).probe()
     here = folder or Path.cwd()
     settled = commands.settled(plan, agents, folder=here)
     known = find_or_add_repository(database, root, repository, actor=actor)

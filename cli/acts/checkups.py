@@ -89,11 +89,13 @@ def _database(context: Context) -> Iterator[Checkup]:
 
 def _executor(context: Context) -> Iterator[Checkup]:
     name = context.settings.executor
-    lacks = executors.find(name).unprotected
+    executor = executors.find(name, context.settings.sandbox)
+    executor.probe()
+    lacks = executor.unprotected
     yield Checkup(
         name="executor",
         verdict=Verdict.warn if lacks else Verdict.ok,
-        found=lacks or f"{name} works",
+        found=lacks or f"{name} works; {executor.about}",
         advice="run only agents you trust, or all of this inside a machine of its own" if lacks else "",
     )
 

@@ -129,6 +129,7 @@ def added(
             plan=replace(file.plan, agent=agent) if agent else file.plan,
             repository=repo,
             executor=executor or context.settings.executor,
+            confinement=context.settings.sandbox,
             actor=context.actor,
             agents=context.settings.agents,
             folder=Path.cwd() if agent else given.folder(plan),

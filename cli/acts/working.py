@@ -41,6 +41,7 @@ def settings(
         kinds=kinds,
         executors=executors,
         agents=ours.agents,
+        confinement=ours.sandbox,
         identity=(ours.identity.name, ours.identity.email),
     )
 

@@ -10,7 +10,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from cli.frame.confinements import confinement
 from cli.frame.durations import duration
+from workspace.agents.confinement import Confinement
 
 MOST_SLOTS: Final = 64
 
@@ -41,6 +43,7 @@ class Settings:
     lease: timedelta
     grace: timedelta
     slots: int
+    sandbox: Confinement
 
 
 class Field(NamedTuple):
@@ -135,4 +138,5 @@ FIELDS: Final = (
     Field("lease", time, lambda _: timedelta(seconds=90), "how long a silent worker keeps its task"),
     Field("grace", time, lambda _: timedelta(seconds=60), "how long a stopping worker waits for its agents to settle"),
     Field("slots", slots, lambda _: 1, "how many tasks a worker runs at once"),
+    Field("sandbox", confinement, lambda _: Confinement(), "what agents in a sandbox may see, reach and use up"),
 )

@@ -10,6 +10,7 @@ import pytest
 from cli.frame.configuration import load
 from cli.frame.settings import FIELDS, Identity, Settings
 from statemachine.refusals import Refusal
+from workspace.agents.confinement import Confinement, Network
 
 NOTHING: dict[str, str | None] = {"database_url": None, "root": None, "actor": None}
 
@@ -77,6 +78,17 @@ claude = "claude -p {prompt}"
 [identity]
 name = "Weigh Lock"
 email = "lock@example.com"
+
+[sandbox]
+user = 4711
+readable = ["/opt/agents", "~/.nvm"]
+network = "hosts"
+hosts = ["api.example.com", "Mirror.example.com:8443"]
+processes = 200
+memory = "2G"
+cpus = 1.5
+min_free = 0
+min_free_share = 0.01
 """
     )
 
@@ -87,6 +99,18 @@ email = "lock@example.com"
     assert (found.settings.lease, found.settings.grace) == (timedelta(minutes=2), timedelta(seconds=30))
     assert found.settings.agents == {"claude": "claude -p {prompt}"}
     assert found.settings.identity == Identity(name="Weigh Lock", email="lock@example.com")
+    assert found.settings.sandbox == Confinement(
+        user=4711,
+        readable=(Path("/opt/agents"), Path("~/.nvm").expanduser()),
+        network=Network.hosts,
+        hosts=("api.example.com:443", "mirror.example.com:8443"),
+        processes=200,
+        memory=2 << 30,
+        cpus=1.5,
+        min_free=0,
+        min_free_share=0.01,
+    )
+    assert "memory = 2147483648" in {row[0]: row[1] for row in found.rows()}["sandbox"]
 
 
 def test_the_environment_can_say_everything(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,6 +126,7 @@ def test_the_environment_can_say_everything(monkeypatch: pytest.MonkeyPatch) -> 
         "lease": "45s",
         "grace": "5m",
         "slots": "4",
+        "sandbox": '{"network": "on"}',
     }
     for name, value in values.items():
         monkeypatch.setenv(f"TASKS_{name.upper()}", value)
@@ -112,6 +137,7 @@ def test_the_environment_can_say_everything(monkeypatch: pytest.MonkeyPatch) -> 
     assert found.settings.agents == {"fake": "fake --now"}
     assert str(found.settings.identity) == "Weigh Lock <lock@example.com>"
     assert found.settings.slots == 4
+    assert found.settings.sandbox.network is Network.on
 
 
 def test_an_empty_variable_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,6 +164,24 @@ def test_an_empty_variable_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None
         ('actor = "two\\nlines"', "actor", 1),
         ('actor = "\\u0000"', "actor", 1),
         ("agents = 'claude'", "agents", 1),
+        ("sandbox = 'tight'", "sandbox", 1),
+        ("\n[sandbox]\nreadible = []", "sandbox", 2),
+        ("sandbox.user = 'nobody-has-this-name'", "sandbox", 1),
+        ("sandbox.user = -1", "sandbox", 1),
+        ("sandbox.readable = ['opt']", "sandbox", 1),
+        ("sandbox.readable = ['/opt/../root']", "sandbox", 1),
+        ("sandbox.readable = '/opt'", "sandbox", 1),
+        ("sandbox.network = 'some'", "sandbox", 1),
+        ("sandbox.hosts = ['127.0.0.1']", "sandbox", 1),
+        ("sandbox.hosts = ['*.example.com']", "sandbox", 1),
+        ("sandbox.hosts = ['2130706433']", "sandbox", 1),
+        ("sandbox.hosts = ['example.com:0']", "sandbox", 1),
+        ("sandbox.hosts = ['localhost']", "sandbox", 1),
+        ("sandbox.memory = '1G5'", "sandbox", 1),
+        ("sandbox.memory = 1024", "sandbox", 1),
+        ("sandbox.processes = true", "sandbox", 1),
+        ("sandbox.cpus = 0", "sandbox", 1),
+        ("sandbox.min_free_share = 1", "sandbox", 1),
         ("# agents\n[agents]\n'Bad Name' = 'x'", "agents", 2),
         ("[agents]\nclaude = 7", "agents", 1),
         ("identity = 'nobody'", "identity", 1),

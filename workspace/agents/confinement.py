@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from statemachine.refusals import Refusal
 from statemachine.texts import quote
+from workspace.agents.hostnames import listed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,9 +93,10 @@ def _word(policy: Mapping[str, Any], name: str, words: type[StrEnum]) -> str:
 
 
 def _hosts(value: object) -> tuple[str, ...]:
-    if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(each, str) for each in value):
-        _invalid("hosts", value, "a list of names, such as api.example.com or api.example.com:443")
-    return tuple(value)
+    try:
+        return listed(value if isinstance(value, Sequence) and not isinstance(value, str) else [value])
+    except ValueError:
+        return _invalid("hosts", value, "a list of names, such as api.example.com or api.example.com:443")
 
 
 def _invalid(name: str, value: object, wanted: str) -> NoReturn:

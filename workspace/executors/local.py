@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +31,11 @@ class Local(HostFolder):
     unprotected: str = _UNPROTECTED
     commits_watched: bool = True
     ends_for_certain: bool = False
+
+    @property
+    def about(self) -> str:
+        """Say who agents are."""
+        return f"agents run as user {os.geteuid()}"
 
     def probe(self) -> None:
         """Accept: what it needs, this program needs too."""

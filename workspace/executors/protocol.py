@@ -112,6 +112,11 @@ class Executor(Protocol):
         """Return whether the kernel itself ends everything an agent started, whatever it does."""
         ...
 
+    @property
+    def about(self) -> str:
+        """Return a few words on how it works on this host, for whoever runs it."""
+        ...
+
     def probe(self) -> None:
         """Refuse with `executor_unavailable` where it cannot work, before anything is made."""
         ...

@@ -45,6 +45,12 @@ class Sandbox(HostFolder):
     commits_watched: bool = False
     ends_for_certain: bool = True
 
+    @property
+    def about(self) -> str:
+        """Say who agents are, and who keeps their limits."""
+        user = agent_user(self.confinement)
+        return f"agents run as user {user.uid}, network {self.confinement.network}, {limits.kept_by(self.confinement)}"
+
     def probe(self) -> None:
         """Make a sandbox in which nothing happens, as the user agents run as."""
         bubblewrap.probe(agent_user(self.confinement))
