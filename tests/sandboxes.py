@@ -43,6 +43,7 @@ class Box:
             environment={**given, **self.extra},
             output=self.room / f"output-{uuid4().hex}",
             room=self.room,
+            readable=(self.room / "prompt.md",),
             terms=terms or Terms(),
             secrets=secrets,
         )
@@ -62,6 +63,13 @@ class Box:
         assert (done.code, done.launch_error) == (0, None), said
         return said
 
+    def bell(self) -> Path:
+        """Put a pipe into the tree, on which the test hears what the agent writes to `bell`."""
+        place = self.place.folder / "bell"
+        os.mkfifo(place)
+        os.chown(place, self.place.folder.stat().st_uid, -1)
+        return place
+
     def with_(self, **changes: object) -> "Box":
         """Return the same box, with another confinement."""
         return replace(self, executor=Sandbox(replace(self.executor.confinement, **changes)))  # type: ignore[arg-type]
@@ -70,9 +78,14 @@ class Box:
 HOME = Path("/nowhere/home")
 
 
-def box(folder: Path, confinement: Confinement = ROOMY, files: Mapping[str, str | bytes] = FILES) -> Box:
+def box(
+    folder: Path, confinement: Confinement = ROOMY, files: Mapping[str, str | bytes] = FILES, commits: int = 1
+) -> Box:
     """Make a sandbox with a tree that is ready."""
-    repo, base = gits.runner(folder, gits.person(folder / "person", dict(files)))
+    person = gits.person(folder / "person", dict(files))
+    for number in range(1, commits):
+        gits.commit(person, {"a.txt": f"{number}\n"}, f"commit {number}")
+    repo, base = gits.runner(folder, person)
     root = open_root(folder / "root")
     return Box(
         *_made(Sandbox(confinement), root, Place(root=root, repo=repo, task=7, epoch=1, allocation=uuid4(), base=base))

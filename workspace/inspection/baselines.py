@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from statemachine.texts import quote
 from workspace.disk import descriptors
 from workspace.disk.descriptors import FILE, Folders
 from workspace.disk.names import join, raw
@@ -96,7 +95,7 @@ def _filled(tree: Path, identity: list[int]) -> tuple[str, ...]:
             names = sorted(name for name, _ in lists.scan(opened))
         finally:
             os.close(opened)
-    return tuple(f"added {quote(name)}" for name in names[:_LISTED])
+    return tuple(f"added {name}" for name in names[:_LISTED])
 
 
 def _is_ref(path: str) -> bool:
