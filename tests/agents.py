@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -21,6 +21,7 @@ class Changes(TypedDict, total=False):
     output: Path
     time_limit: timedelta
     identity: tuple[int, int]
+    secrets: Sequence[str]
 
 
 MINUTE = timedelta(minutes=1)

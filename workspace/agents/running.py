@@ -16,7 +16,7 @@ from workspace.agents import proctree, supervise
 from workspace.agents.survivors import Handle, Survivor, end_survivors, survivors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from workspace.agents.capture import Capture, Captured
     from workspace.agents.channel import Channel, Message
@@ -109,7 +109,7 @@ class Running:
     def wait(self, timeout: timedelta) -> Exit | None:
         """Wait so long for the end; None when it is still running. Ends an agent that is past one of its limits."""
         with self._lock:
-            self._listen(min(timeout.total_seconds(), self._time_left()))
+            self._listen(min(timeout.total_seconds(), self._time_left()), until=self._is_broken)
             if self._exit is None and self._time_left() <= 0:
                 self._expired = True
                 self._stop(supervise.GRACE)
@@ -128,8 +128,9 @@ class Running:
         return math.inf if limit is None else limit.total_seconds() - (time.monotonic() - self._started)
 
     def _is_broken(self) -> bool:
+        """Look at the guards about once a second; what was broken once stays so."""
         now = time.monotonic()
-        if now - self._glance >= _LOOK:
+        if not self._broken and now - self._glance >= _LOOK:
             self._glance = now
             self._broken = self._job.broken()
         return bool(self._broken)
@@ -143,8 +144,8 @@ class Running:
         self._exit = self._exit or self._lost()
         return self._exit
 
-    def _listen(self, seconds: float) -> None:
-        """Take reports until the last one, the end of the time, or the end of the supervisor."""
+    def _listen(self, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
+        """Take reports until the last one, the end of the time, `until`, or the end of the supervisor."""
         deadline = time.monotonic() + seconds
         while self._exit is None:
             report = self._job.channel.receive(min(_LOOK, deadline - time.monotonic()))
@@ -154,7 +155,7 @@ class Running:
                 self._exit = self._lost()
             else:
                 self._wake()
-                if time.monotonic() >= deadline:
+                if time.monotonic() >= deadline or until():
                     return
 
     def _heard(self, report: Message) -> Exit | None:
