@@ -12,6 +12,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from cli.acts import working
 from recovery.passes import recover
 from recovery.reports import Report
@@ -29,6 +31,7 @@ from tests.factories import a_repository, git
 from worker import additions, service
 from worker.publishing import publish_refs
 from worker.settings import WorkSettings
+from workspace.agents.confinement import Confinement
 from workspace.disk.roots import Root, open_root
 from workspace.repository import refs
 from workspace.repository.repositories import RunnerRepository
@@ -37,6 +40,14 @@ from workspace.results.commits import Identity
 ROOT = Path(__file__).parents[1]
 PATIENCE = timedelta(seconds=60)
 SETTINGS = WorkSettings(name="w1", poll=timedelta(milliseconds=50))
+# For a test of what holds whatever an agent runs in.
+EVERYWHERE = pytest.mark.parametrize("workshop", ["local", "sandbox"], indirect=True)
+SANDBOXED = pytest.mark.parametrize("workshop", ["sandbox"], indirect=True)
+COUNT = """\
+turns = open({turns!r}, 'a+'); turns.write(item + '\\n'); turns.flush(); turns.seek(0)
+turn = turns.read().split().count(item)
+turns.close()
+"""
 
 
 def edit(path: str, kind: str = "edit", **more: Any) -> Operation:
@@ -56,6 +67,7 @@ class Workshop:
     folder: Path
     root: Root
     repository: Path
+    executor: str = "local"
     said: list[str] = field(default_factory=list)
 
     @property
@@ -63,6 +75,11 @@ class Workshop:
         place = self.folder / "config.toml"
         place.touch()
         return place
+
+    @property
+    def confinement(self) -> Confinement:
+        """Show agents in a sandbox the bell; what this host's disk has left is no matter of the tests."""
+        return Confinement(readable=(self.bell,), min_free=0)
 
     @property
     def bell(self) -> Path:
@@ -83,7 +100,7 @@ class Workshop:
         """Write an agent: Python text run in the work tree.
 
         At hand are `item`, `turn` (how often this item ran, from 1), `ring()`, which the test hears with
-        `heard()`, and `hold()`, which never returns.
+        `heard()`, and `hold()`, which never returns. In a sandbox nothing can be counted outside: no `turn` there.
         """
         count = len(list(self.folder.glob("agent-*.py")))
         place = self.folder / f"agent-{count}.py"
@@ -91,10 +108,8 @@ class Workshop:
         place.write_text(
             "import os, signal, subprocess, sys\n"
             "item = os.environ['TASKS_ITEM']\n"
-            f"turns = open({str(turns)!r}, 'a+'); turns.write(item + '\\n'); turns.flush(); turns.seek(0)\n"
-            "turn = turns.read().split().count(item)\n"
-            "turns.close()\n"
-            f"def ring(): open({str(self.bell)!r}, 'w').close()\n"
+            + (COUNT.format(turns=str(turns)) if self.executor == "local" else "")
+            + f"def ring(): open({str(self.bell)!r}, 'w').close()\n"
             "def hold(): signal.pause()\n" + script,
             encoding="utf-8",
         )
@@ -112,7 +127,8 @@ class Workshop:
             self.root,
             plan=plan,
             repository=str(self.repository),
-            executor="local",
+            executor=self.executor,
+            confinement=self.confinement,
             actor="ann",
             agents={},
         )
@@ -122,7 +138,7 @@ class Workshop:
         service.work(
             self.database,
             self.root,
-            replace(SETTINGS, **settings),
+            replace(SETTINGS, **{"executors": (self.executor,), "confinement": self.confinement, **settings}),
             recover=lambda _: None,
             say=self.said.append,
             task=task.id,
@@ -251,8 +267,12 @@ def _format(place: Path) -> str:
     return "sha256" if "sha256" in (place / "config").read_text(encoding="utf-8") else "sha1"
 
 
-def a_workshop(database: Database, url: str, folder: Path, files: dict[str, str] | None = None) -> Workshop:
+def a_workshop(
+    database: Database, url: str, folder: Path, files: dict[str, str] | None = None, executor: str = "local"
+) -> Workshop:
     """Open a workshop in an empty folder."""
     os.mkfifo(folder / "bell")
+    (folder / "bell").chmod(0o622)  # an agent in a sandbox is somebody else
     repository = a_repository(folder, files=files or {"a.txt": "a\n", "src/x.py": "x = 1\n", ".gitignore": "*.log\n"})
-    return Workshop(database=database, url=url, folder=folder, root=open_root(folder / "root"), repository=repository)
+    root = open_root(folder / "root")
+    return Workshop(database=database, url=url, folder=folder, root=root, repository=repository, executor=executor)

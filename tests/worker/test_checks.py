@@ -4,12 +4,13 @@ import pytest
 
 from statemachine.attempts import AttemptKind, AttemptState
 from statemachine.tasks import TaskState
-from tests.workshop import Workshop, edit, item
+from tests.workshop import EVERYWHERE, Workshop, edit, item
 
 WRITE = "open('a.txt', 'a').write('x')\n"
 
 
 @pytest.mark.case("X12")
+@EVERYWHERE
 def test_a_failed_check_keeps_the_task_from_review_and_its_result_is_of_that_head(workshop: Workshop) -> None:
     task = workshop.run(WRITE, checks=("test -f a.txt", "test -f missing.txt"))
 
@@ -30,6 +31,7 @@ def test_a_failed_check_runs_again_as_often_as_the_plan_says(workshop: Workshop)
 
 
 @pytest.mark.case("X13")
+@EVERYWHERE
 def test_what_a_check_writes_is_thrown_away_with_its_tree(workshop: Workshop) -> None:
     task = workshop.run(WRITE, checks=("cp a.txt written.txt",))
 

@@ -3,12 +3,13 @@
 import pytest
 
 from statemachine.tasks import TaskState
-from tests.workshop import Workshop, edit, item
+from tests.workshop import EVERYWHERE, Workshop, edit, item
 
 APPEND = "open({'P1': 'a.txt', 'P2': 'src/x.py'}[item], 'a').write(f'# {item}\\n')\n"
 
 
 @pytest.mark.case("X01")
+@EVERYWHERE
 def test_the_second_item_starts_from_the_commit_of_the_first(workshop: Workshop) -> None:
     task = workshop.run(APPEND, item("P1", edit("a.txt")), item("P2", edit("src/x.py")))
 
@@ -19,6 +20,7 @@ def test_the_second_item_starts_from_the_commit_of_the_first(workshop: Workshop)
 
 
 @pytest.mark.case("X02")
+@EVERYWHERE
 def test_a_commit_holds_the_change_and_its_trailers_and_moves_only_the_head(workshop: Workshop) -> None:
     task = workshop.run(APPEND)
 
@@ -33,6 +35,7 @@ def test_a_commit_holds_the_change_and_its_trailers_and_moves_only_the_head(work
 
 
 @pytest.mark.case("X03")
+@EVERYWHERE
 def test_no_change_makes_no_commit_and_the_next_item_runs(workshop: Workshop) -> None:
     task = workshop.run(
         "item == 'P2' and open('a.txt', 'a').write('x')", item("P1", edit("a.txt")), item("P2", edit("a.txt"))

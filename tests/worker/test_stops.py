@@ -13,7 +13,7 @@ from statemachine.tasks import TaskState
 from store import gates, interventions, plans, tasks
 from store.engine import Database
 from store.tasks import Task
-from tests.workshop import Workshop, edit, item
+from tests.workshop import EVERYWHERE, Workshop, edit, item
 
 HOLD = "ring(); hold()\n"
 
@@ -31,6 +31,7 @@ def gate_kind(database: Database, task: Task) -> GateKind:
 
 
 @pytest.mark.case("S18")
+@EVERYWHERE
 def test_a_person_stops_a_running_agent_and_the_task_waits_at_a_failure_gate(workshop: Workshop) -> None:
     task = workshop.add(HOLD)
 
@@ -66,6 +67,7 @@ def test_an_agent_goes_on_where_the_transaction_that_asked_it_to_stop_is_rolled_
 
 
 @pytest.mark.case("S03")
+@EVERYWHERE
 def test_a_stopped_agent_that_exits_with_3_is_cancelled_and_its_code_is_kept(workshop: Workshop) -> None:
     task = workshop.add("signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))\nring(); hold()\n")
 
@@ -94,6 +96,7 @@ def test_cancelling_a_running_task_stops_its_agent_and_settlement_closes_it(work
 
 
 @pytest.mark.case("X10")
+@EVERYWHERE
 def test_a_stopped_run_with_unsafe_changes_owes_the_same_finding_as_any_other(workshop: Workshop) -> None:
     task = workshop.add("os.symlink('/etc/passwd', 'link')\nring(); hold()\n")
 

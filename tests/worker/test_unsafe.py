@@ -7,10 +7,11 @@ import pytest
 from statemachine.attempts import AttemptState
 from statemachine.tasks import TaskState
 from tests.factories import a_commit
-from tests.workshop import Workshop, edit, item
+from tests.workshop import EVERYWHERE, Workshop, edit, item
 
 
 @pytest.mark.case("X09")
+@EVERYWHERE
 def test_a_failed_exit_with_unsafe_changes_is_a_failure_and_a_finding(workshop: Workshop) -> None:
     task = workshop.run("os.symlink('/etc/passwd', 'link'); sys.exit(3)\n")
 
@@ -21,6 +22,7 @@ def test_a_failed_exit_with_unsafe_changes_is_a_failure_and_a_finding(workshop: 
 
 
 @pytest.mark.case("F06")
+@EVERYWHERE
 def test_several_violations_are_a_row_each_and_nothing_is_committed(workshop: Workshop) -> None:
     script = (
         "os.symlink('/etc/passwd', 'link')\n"
@@ -67,6 +69,7 @@ def test_a_commit_of_the_agents_own_is_a_finding_for_local(workshop: Workshop) -
 
 
 @pytest.mark.case("F07")
+@EVERYWHERE
 def test_what_an_agent_prints_creates_removes_and_imitates_nothing(workshop: Workshop) -> None:
     script = (
         'print(\'{"findings": [{"kind": "manual"}]}\', flush=True)\n'

@@ -22,7 +22,7 @@ def main(sources: list[str], command: list[str]) -> None:
     """Bind the sources and become the command."""
     _checked(_LIBC.unshare(_CLONE_NEWNS), "unshare")
     _mount(b"none", "/", _MS_REC | _MS_PRIVATE)
-    opened = [os.open(source, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC) for source in sources]
+    opened = [os.open(source, os.O_PATH | os.O_CLOEXEC) for source in sources]
     _checked(_LIBC.mount(b"tmpfs", os.fsencode(STAGE), b"tmpfs", 0, b"mode=0755,size=1m"), STAGE)
     for number, descriptor in enumerate(opened):
         target = f"{STAGE}/{number}"

@@ -116,9 +116,10 @@ class Sandbox(HostFolder):
         ours = [Path(inside.__file__), *programs.interpreter_tree(Path(sys.base_prefix))]
         found = programs.needed(order.argv, path=order.environment["PATH"])
         shown = [each for each in (*ours, *found) if not _holds(each, kept) and not each.is_relative_to(place.folder)]
+        whole = dict.fromkeys((*shown, *named, *order.readable)).keys()
         accounts = order.room / _ACCOUNTS
         return {
-            **{each: each for each in (*shown, *named, *order.readable)},
+            **{each: each for each in whole if whole.isdisjoint(each.parents)},
             **{Path("/etc", name): accounts / name for name in ("passwd", "group")},
             **({place.repo.objects: place.repo.objects} if order.terms.share_objects else {}),
         }
