@@ -65,12 +65,15 @@ class Capture:
             os.close(self.inlet)
             self.inlet = -1
 
-    def finish(self) -> Captured:
-        """Take what is in the pipe now and close everything, even if somebody still holds the other end."""
+    def finish(self, remark: str = "") -> Captured:
+        """Take what is in the pipe now and close everything, even if somebody still holds the other end.
+
+        The remark is ours, and comes last.
+        """
         self.seal()
         os.close(self._ring)
         self._thread.join()
-        self._take(self._mask.rest())
+        self._take(self._mask.rest() + remark.encode())
         kept = self._kept + self._write_end()
         self._flush()
         for descriptor in (self._source, self._bell, self._file):

@@ -37,6 +37,10 @@ class Bounds:
             return "memory_limit"
         return "process_limit" if _counted(pids / "pids.events", "max") else ""
 
+    def remark(self) -> str:
+        """Say nothing: the attempt tells which limit it broke."""
+        return ""
+
     def leave(self) -> None:
         """Remove the groups; nothing is alive in them any more."""
         for group in set(self.groups.values()):

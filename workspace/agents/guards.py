@@ -16,6 +16,10 @@ class Guard(Protocol):
         """Name the limit that was broken; empty where none was. Asked about once a second, and once after the end."""
         ...
 
+    def remark(self) -> str:
+        """Say what whoever reads the agent's output should know; empty where there is nothing. Asked at the end."""
+        ...
+
     def leave(self) -> None:
         """Let go of what the watch needed. Safe to repeat."""
         ...

@@ -1,8 +1,9 @@
 """The agent's parent inside a sandbox: starts it in a session of its own, and says outside what it left behind.
 
-Run by its path as `python -I -S inside.py REPORT -- COMMAND`; standard library only. It writes JSON lines to the
-descriptor REPORT: `{"up": true}`, then `{"error"}` or `{"left"}`. That is advice: whoever is outside ends the whole
-namespace whatever is said here.
+Run by its path as `python -I -S inside.py REPORT [SOCKET PORT] -- COMMAND`; standard library only. With SOCKET it
+carries connections from PORT on the sandbox's own loopback to that socket, behind which a proxy is. It writes JSON
+lines to the descriptor REPORT: `{"up": true}`, then `{"error"}` or `{"left"}`. That is advice: whoever is outside ends
+the whole namespace whatever is said here.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import ctypes
 import json
 import os
 import signal
+import socket
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import NoReturn
@@ -21,10 +24,11 @@ _SETTLE = 0.25  # the other end of a pipeline needs a moment to notice that the 
 _LOOK = 0.02
 _LISTED, _WORDS = 20, 300  # all of it fits into a pipe, which nobody empties before the end
 _SIGNALLED = 128
+_BACKLOG, _CHUNK = 64, 65536
 _SET_DUMPABLE = 4
 
 
-def main(report: int, argv: list[str]) -> int:
+def main(report: int, way: list[str], argv: list[str]) -> int:
     """Run the agent to its end and count what is left; return its exit code as a shell would."""
     # The agent is of the same user: it must neither look in here nor make reports of its own.
     ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
@@ -33,7 +37,10 @@ def main(report: int, argv: list[str]) -> int:
         with contextlib.suppress(OSError, ValueError):
             signal.signal(number, signal.SIG_IGN)
     _say(report, {"up": True})
+    listener = socket.create_server(("127.0.0.1", int(way[1])), backlog=_BACKLOG) if way else None
     pid, error = _start(argv)
+    if listener:
+        threading.Thread(target=_forward, args=(listener, way[0]), daemon=True).start()
     status = _SIGNALLED - 1 if error else _ended(pid)
     _say(report, {"error": error} if error else {"left": _left()})
     return status
@@ -64,6 +71,28 @@ def _become(argv: list[str], verdict: int) -> NoReturn:
     except OSError as error:
         os.write(verdict, f"{error.strerror}: {argv[0]}".encode("utf-8", "replace"))
     os._exit(_SIGNALLED - 1)
+
+
+def _forward(listener: socket.socket, place: str) -> NoReturn:
+    while True:
+        client, _ = listener.accept()
+        proxy = socket.socket(socket.AF_UNIX)
+        try:
+            proxy.connect(place)
+        except OSError:
+            client.close()
+            proxy.close()
+            continue
+        for ends in ((client, proxy), (proxy, client)):
+            threading.Thread(target=_carry, args=ends, daemon=True).start()
+
+
+def _carry(source: socket.socket, target: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(_CHUNK):
+            target.sendall(data)
+    with contextlib.suppress(OSError):
+        target.shutdown(socket.SHUT_WR)
 
 
 def _ended(agent: int) -> int:
@@ -99,4 +128,5 @@ def _words(pid: int) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), sys.argv[sys.argv.index("--") + 1 :]))
+    split = sys.argv.index("--")
+    sys.exit(main(int(sys.argv[1]), sys.argv[2:split], sys.argv[split + 1 :]))

@@ -77,6 +77,10 @@ class Space:
         full = found.f_bavail * found.f_frsize < least or found.f_favail < share * found.f_files
         return "disk_full" if full else ""
 
+    def remark(self) -> str:
+        """Say nothing: the attempt tells which limit it broke."""
+        return ""
+
     def leave(self) -> None:
         """Do nothing."""
 
@@ -98,6 +102,10 @@ class Census:
         if sum(_resident(process.pid) for process in living) > self.confinement.memory:
             return "memory_limit"
         return "process_limit" if len(living) > _NEARLY * self.confinement.processes else ""
+
+    def remark(self) -> str:
+        """Say nothing: the attempt tells which limit it broke."""
+        return ""
 
     def leave(self) -> None:
         """Do nothing."""

@@ -88,9 +88,10 @@ class Job:
         except subprocess.TimeoutExpired:
             self.supervisor.kill()
             self.supervisor.wait()
+        remarks = [remark for guard in self.guards if (remark := guard.remark())]
         for guard in self.guards:
             guard.leave()
-        return self.capture.finish()
+        return self.capture.finish("".join(f"\nweighlock: {remark}\n" for remark in remarks))
 
 
 class Running:

@@ -12,6 +12,7 @@ from statemachine.refusals import Refusal
 from workspace.agents import inside, limits, processes, staging
 from workspace.agents.confinement import Confinement, Network
 from workspace.agents.holds import REPORT
+from workspace.agents.proxies import Proxy
 from workspace.executors import bubblewrap, programs, walls
 from workspace.executors.folders import HostFolder
 from workspace.executors.identities import AgentUser, agent_user
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
 _GITDIR: Final = "git"
 _ACCOUNTS: Final = "accounts"
-SCRATCH: Final = (_GITDIR, _ACCOUNTS)
+_WAY: Final = "way"
+SCRATCH: Final = (_GITDIR, _ACCOUNTS, _WAY)
 """Folders in an attempt's own that are thrown away at its settlement, unread: an agent wrote there."""
 _TEMPORARY: Final = "/tmp"  # noqa: S108 - inside, where it is a file system of its own
 _PYTHON: Final = ("-I", "-S")
@@ -84,23 +86,39 @@ class Sandbox(HostFolder):
             network=self._network(order),
         )
         guards = limits.guards(self.confinement, place.root.path, user.uid)
+        proxy = self._proxy(order, user)
         return processes.start(
             processes.Launch(
-                argv=_behind(built, user, order),
+                argv=_behind(built if proxy is None else built.with_way(proxy.place), user, order),
                 folder=place.folder,
-                environment={**order.environment, "TMPDIR": _TEMPORARY, "HOME": str(home)},
+                environment={
+                    **order.environment,
+                    **({} if proxy is None else walls.WAY_VARIABLES),
+                    "TMPDIR": _TEMPORARY,
+                    "HOME": str(home),
+                },
                 output=order.output,
                 time_limit=order.time_limit,
                 identity=order.identity,
                 enclosed=True,
                 limits=guards.rlimits,
-                guards=guards.watching,
+                guards=(*guards.watching, *([] if proxy is None else [proxy])),
                 secrets=order.secrets,
             )
         )
 
     def _network(self, order: Order) -> Network:
         return self.confinement.network if order.terms.network is None else order.terms.network
+
+    def _proxy(self, order: Order, user: AgentUser) -> Proxy | None:
+        """Open the way to the listed hosts, to those the repository's policy names where it does."""
+        if self._network(order) is not Network.hosts:
+            return None
+        place = order.room / _WAY
+        place.mkdir(mode=0o700, exist_ok=True)
+        proxy = Proxy(place, order.output.name, order.terms.hosts or self.confinement.hosts)
+        os.chown(proxy.place, user.uid, user.gid)
+        return proxy
 
     def _readable(self, place: Place, order: Order) -> Mapping[Path, Path]:
         """List what is shown read-only; what was named may not lead to the root, what was found is left out then."""
@@ -167,7 +185,8 @@ def _unshared() -> NoReturn:
 def _behind(built: Walls, user: AgentUser, order: Order) -> list[str]:
     """Write the whole command line: set the places out, become the agent's user, build the walls, start the agent."""
     python = [os.path.realpath(sys.executable), *_PYTHON]
-    command = [*python, inside.__file__, str(REPORT), "--", *order.argv]
+    way = [str(walls.WAY), str(walls.WAY_PORT)] if walls.WAY in built.readable else []
+    command = [*python, inside.__file__, str(REPORT), *way, "--", *order.argv]
     if not user.other:
         return [bubblewrap.binary(), *built.words(), *command]
     staged = built.staged(Path(staging.STAGE))

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 CUT_OFF: Final = ("--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL")
 ENDS: Final = ("--new-session", "--die-with-parent")
+WAY: Final = Path("/run/way-out")
+WAY_PORT: Final = 3128
+WAY_VARIABLES: Final = dict.fromkeys(("HTTPS_PROXY", "https_proxy"), f"http://127.0.0.1:{WAY_PORT}")
 HOME: Final = Path("/tmp/home")  # noqa: S108 - inside, where it is a file system of its own
 _MEBIBYTE: Final = 1 << 20
 _SIZES: Final = {"/tmp": 1024, "/var/tmp": 256, "/dev/shm": 256}  # noqa: S108 - mebibytes, inside
@@ -64,6 +67,10 @@ class Walls:
             writable={place: stage / str(next(numbers)) for place in self.writable},
             readable={place: stage / str(next(numbers)) for place in self.readable},
         )
+
+    def with_way(self, socket: Path) -> Walls:
+        """Add the socket of the proxy, as the one way out."""
+        return replace(self, readable={**self.readable, WAY: socket})
 
     def words(self) -> list[str]:
         """Write the command line of the sandbox, up to the command in it."""
