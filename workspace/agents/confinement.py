@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -94,7 +94,7 @@ def _word(policy: Mapping[str, Any], name: str, words: type[StrEnum]) -> str:
 
 def _hosts(value: object) -> tuple[str, ...]:
     try:
-        return listed(value if isinstance(value, Sequence) and not isinstance(value, str) else [value])
+        return listed(value if isinstance(value, list | tuple) else [None])
     except ValueError:
         return _invalid("hosts", value, "a list of names, such as api.example.com or api.example.com:443")
 
