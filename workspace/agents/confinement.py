@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -12,6 +11,7 @@ from statemachine.texts import quote
 from workspace.agents.hostnames import listed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 GIBIBYTE: Final = 1 << 30
@@ -94,7 +94,7 @@ def _word(policy: Mapping[str, Any], name: str, words: type[StrEnum]) -> str:
 
 def _hosts(value: object) -> tuple[str, ...]:
     try:
-        return listed(value if isinstance(value, list | tuple) else [None])
+        return listed(value if isinstance(value, list | tuple) else [""])
     except ValueError:
         return _invalid("hosts", value, "a list of names, such as api.example.com or api.example.com:443")
 
