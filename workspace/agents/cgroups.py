@@ -7,6 +7,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+from workspace.agents import proctree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
 _MOUNTS: Final = Path("/proc/self/mounts")
 _OURS: Final = Path("/proc/self/cgroup")
 _NEEDED: Final = frozenset({"pids", "memory"})
+_NAME: Final = "weighlock"
 _PERIOD: Final = 100_000  # microseconds
 
 
@@ -48,11 +52,14 @@ class Bounds:
                 group.rmdir()
 
 
-def bound(name: str, confinement: Confinement) -> Bounds | None:
+def bound(confinement: Confinement) -> Bounds | None:
     """Make control groups for one agent; None where this host has none for us."""
     homes = _homes()
     if not homes.keys() >= _NEEDED:
         return None
+    _sweep(set(homes.values()))
+    ours = proctree.look(os.getpid())
+    name = f"{_NAME}-{os.getpid()}-{ours.started if ours else 0}-{uuid4().hex}"
     bounds = Bounds({controller: home / name for controller, home in homes.items()})
     try:
         for group in sorted(set(bounds.groups.values())):
@@ -63,6 +70,15 @@ def bound(name: str, confinement: Confinement) -> Bounds | None:
         bounds.leave()
         return None
     return bounds
+
+
+def _sweep(homes: set[Path]) -> None:
+    """Remove groups whose worker died before it could."""
+    for group in (found for home in homes for found in home.glob(f"{_NAME}-*-*-*")):
+        _, pid, started, _ = group.name.split("-")
+        if pid.isdigit() and started.isdigit() and not proctree.same(int(pid), int(started)):
+            with contextlib.suppress(OSError):
+                group.rmdir()
 
 
 def _values(groups: Mapping[str, Path], confinement: Confinement) -> list[tuple[Path, str]]:

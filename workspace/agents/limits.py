@@ -6,7 +6,6 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from uuid import uuid4
 
 from statemachine.refusals import Refusal
 from workspace.agents import cgroups, proctree
@@ -43,7 +42,7 @@ def guards(confinement: Confinement, disk: Path, uid: int) -> Guards:
             hint="make room, or lower the setting sandbox.min_free",
             path=str(disk),
         )
-    bounds = cgroups.bound(f"weighlock-{uuid4().hex}", confinement)
+    bounds = cgroups.bound(confinement)
     if bounds is not None:
         return Guards((space, bounds), {})
     most = {"NPROC": _tasks_of(uid) + confinement.processes, "DATA": confinement.memory}
@@ -52,7 +51,7 @@ def guards(confinement: Confinement, disk: Path, uid: int) -> Guards:
 
 def kept_by(confinement: Confinement) -> str:
     """Say who keeps the limits on this host."""
-    bounds = cgroups.bound(f"weighlock-{uuid4().hex}", confinement)
+    bounds = cgroups.bound(confinement)
     if bounds is None:
         return "limits kept for each process and by a look a second (no control groups here, so none on processors)"
     bounds.leave()

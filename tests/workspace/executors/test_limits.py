@@ -84,8 +84,8 @@ def test_no_group_outlives_its_agent(tmp_path: Path, monkeypatch: pytest.MonkeyP
     made: list[cgroups.Bounds | None] = []
     bound = cgroups.bound
 
-    def remembered(name: str, confinement: Confinement) -> cgroups.Bounds | None:
-        made.append(bound(name, confinement))
+    def remembered(confinement: Confinement) -> cgroups.Bounds | None:
+        made.append(bound(confinement))
         return made[-1]
 
     monkeypatch.setattr(cgroups, "bound", remembered)
@@ -98,11 +98,28 @@ def test_no_group_outlives_its_agent(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [place for place in groups.groups.values() if place.exists()] == []
 
 
+def test_a_group_of_a_dead_worker_is_swept_away_and_one_of_a_living_worker_stays() -> None:
+    if not given():
+        pytest.skip("this host gives us no control groups")
+    home = cgroups._homes()["pids"]
+    dead = home / f"weighlock-{os.getpid()}-1-{uuid4().hex}"
+    dead.mkdir()
+
+    ours, other = cgroups.bound(Confinement()), cgroups.bound(Confinement())
+
+    assert ours is not None
+    assert other is not None
+    assert not dead.exists()
+    assert ours.groups["pids"].exists()
+    ours.leave()
+    other.leave()
+
+
 def test_groups_that_cannot_be_set_up_are_none_at_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "pids").mkdir()
     monkeypatch.setattr(cgroups, "_homes", lambda: {"pids": tmp_path / "pids", "memory": tmp_path / "none"})
 
-    assert cgroups.bound(f"weighlock-{uuid4().hex}", Confinement()) is None
+    assert cgroups.bound(Confinement()) is None
     assert list((tmp_path / "pids").iterdir()) == []
 
 
