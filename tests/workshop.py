@@ -1,5 +1,6 @@
 """A workshop: one real repository, one real root, one real database, and agents written on the spot."""
 
+import json
 import os
 import select
 import subprocess
@@ -167,6 +168,8 @@ class Workshop:
             "TASKS_DATABASE_URL": url or self.url,
             "TASKS_ROOT": str(self.root.path),
             "TASKS_CONFIG": str(self.config),
+            "TASKS_EXECUTOR": self.executor,
+            "TASKS_SANDBOX": json.dumps({"readable": [str(self.bell)], "min_free": 0}),
         }
         command = [sys.executable, "-m", "cli.main", "work", *map(str, options)]
         with subprocess.Popen(command, env=environment, cwd=ROOT, **{"stdout": sys.stderr, **more}) as process:

@@ -26,7 +26,7 @@ from tests.recovery.scenes import (
     unsaid,
 )
 from tests.store.scenes import asked
-from tests.workshop import Workshop, edit, item
+from tests.workshop import EVERYWHERE, Workshop, edit, item
 
 
 @pytest.mark.case("R01", "R06", "R08")
@@ -64,6 +64,7 @@ def test_the_next_attempt_gets_a_fresh_workspace_and_uses_no_retry(workshop: Wor
 
 
 @pytest.mark.case("R05", "R01")
+@EVERYWHERE
 def test_unsafe_changes_of_a_crashed_agent_are_a_finding(workshop: Workshop, superuser_url: str) -> None:
     task = workshop.add(UNSAFE + HOLD)
     kill_working(workshop, superuser_url)
