@@ -21,7 +21,7 @@ class WorkSettings:
     lease: timedelta = LEASE
     poll: timedelta = POLL
     kinds: tuple[AttemptKind, ...] = tuple(AttemptKind)
-    executors: tuple[str, ...] = ("local",)
+    executors: tuple[str, ...] = ("sandbox",)
     agents: Mapping[str, str] = field(default_factory=dict)
     default_agent: str | None = None
     identity: tuple[str, str] | None = None

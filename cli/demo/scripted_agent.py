@@ -47,7 +47,7 @@ def describe_it() -> None:
         return
     Path("customers.txt").symlink_to("/etc/passwd")
     print("linked customers.txt")
-    append(".git/hooks/post-merge", "#!/bin/sh\n# whoever merges this runs whatever stands here\n")
+    append("docs/.git/hooks/post-merge", "#!/bin/sh\n# whoever merges this runs whatever stands here\n")
 
 
 def note_it() -> None:

@@ -3,6 +3,7 @@
 Nothing of the person who runs it is read or written: the commands get another home, settings, state and root.
 """
 
+import json
 import os
 import shlex
 import shutil
@@ -19,8 +20,12 @@ from typing import Final
 
 from cli.demo import scripted_agent
 from cli.frame.context import EMBEDDED
+from statemachine.refusals import Refusal
 from store import embedded, homes
+from workspace import executors
+from workspace.agents.confinement import Confinement
 from workspace.agents.processes import Launch, Running, start
+from workspace.executors.programs import in_system
 
 AGENT: Final = "scripted-agent"
 TASKS: Final = (sys.executable, "-P", "-m", "cli.main")
@@ -30,6 +35,7 @@ PATIENCE: Final = timedelta(minutes=3)
 _AT_ONCE: Final = timedelta(0)
 _THEIRS: Final = ("TASKS_", "_TASKS_", "GIT_", "PG", "XDG_")
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SANDBOX: Final = "[sandbox]\nmin_free = 0\nreadable = [{}]\n"
 _GIT: Final = "[user]\n    name = You\n    email = you@example.com\n"
 
 
@@ -51,7 +57,22 @@ class Stage:
     @property
     def bell(self) -> Path:
         """Return the pipe through which the agent says that it has begun."""
-        return self.folder / "bell"
+        return self.folder / "ring" / "bell"
+
+    @property
+    def confinement(self) -> Confinement:
+        """Return what agents of the demo may: read what runs them, and ring, however full the disk is."""
+        places = [self.bell.parent, Path(scripted_agent.__file__), Path(sys.prefix)]
+        return Confinement(readable=tuple(place for place in places if not in_system(place)), min_free=0)
+
+    @property
+    def executor(self) -> tuple[str, str]:
+        """Return where the agent runs, and why it is not a sandbox where it is none."""
+        try:
+            executors.find("sandbox", self.confinement).probe()
+        except Refusal as refused:
+            return "local", refused.message
+        return "sandbox", ""
 
     @property
     def variables(self) -> dict[str, str]:
@@ -128,14 +149,19 @@ def raised(*, keep: bool = False, actor: str | None = None) -> Iterator[Stage]:
 
 
 def _furnish(stage: Stage) -> None:
-    for name in ("said", "state"):
+    for name in ("said", "state", "ring"):
         (stage.folder / name).mkdir(mode=0o700)
     if os.geteuid() == 0:  # the server then runs as a user of its own, who must be able to pass
         stage.folder.chmod(0o711)
         stage.state.chmod(0o711)
-    os.mkfifo(stage.bell, mode=0o600)
+    stage.bell.parent.chmod(0o755)
+    os.mkfifo(stage.bell)
+    stage.bell.chmod(0o622)  # an agent in a sandbox may be somebody else
     stage.write(".gitconfig", _GIT)
-    stage.write("config.toml", "# Everything is as it comes.\n")
+    readable = ", ".join(json.dumps(str(place)) for place in stage.confinement.readable)
+    executor, lacking = stage.executor
+    named = f"executor = {json.dumps(executor)}\n" if lacking else ""
+    stage.write("config.toml", f"# Everything is as it comes, but for this.\n{named}{_SANDBOX.format(readable)}")
     exports = (f"export {name}={shlex.quote(value)}\n" for name, value in stage.variables.items())
     stage.write(stage.variables_file, "".join(exports))
     python, agent, bell = (shlex.quote(str(path)) for path in (sys.executable, scripted_agent.__file__, stage.bell))

@@ -79,8 +79,12 @@ def the_first_run(play: Play) -> None:
         "P1 changes its one file and is committed. P2 adds its test, and a Makefile that nobody asked for: the "
         "commit is kept, but the run ends here, with exit code 10, until a person has looked at it.",
     )
-    line = ("tasks", "run", "plan.yaml", "--repo", "shop", "--agent", AGENT, "--executor", "local")
-    play.run(*line, ends=10, shows=["P1 completed", "needs_amendment", "executor local protects nothing"])
+    executor, lacking = play.stage.executor
+    line = ["tasks", "run", "plan.yaml", "--repo", "shop", "--agent", AGENT]
+    if lacking:
+        play.page.text(f"Agents run in a sandbox, and here that cannot be: {lacking}. The demo names another executor.")
+        line += ["--executor", executor]
+    play.run(*line, ends=10, shows=["P1 completed", "needs_amendment"])
 
 
 def the_scope_gate(play: Play) -> None:
@@ -99,11 +103,11 @@ def something_unsafe(play: Play) -> None:
     """Let an item do what must not be committed, and say no to it."""
     play.scene(
         "5. An item that does something unsafe",
-        "Beside its text P3 leaves a link to a file outside of the tree, and a git hook. Each of them becomes a "
+        "Beside its text P3 leaves a link to a file outside of the tree, and a git hook in a folder. Each becomes a "
         "finding, nothing of the item is committed, and the work tree is set aside.",
     )
     play.run("tasks", "work", "--once", shows=["needs_human"])
-    page = play.run("tasks", "gate", "show", "1", shows=["new_symlink", "metadata_changed", "/etc/passwd"])
+    page = play.run("tasks", "gate", "show", "1", shows=["new_symlink", "git_named_path", "/etc/passwd"])
     play.page.text("Both findings were right, and the agent is told what to do instead.")
     accepted = [word for number in re.findall(r"(?m)^finding (\d+) ", page) for word in ("--accept", number)]
     line = ("tasks", "gate", "approve", "1", *accepted, "--reason", REASON, "--guidance", GUIDANCE)

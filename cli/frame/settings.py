@@ -131,7 +131,7 @@ FIELDS: Final = (
     Field("direct_database_url", text, lambda _: None, "the same database without a pooler between"),
     Field("state", folder, lambda _: base_folder("XDG_STATE_HOME", ".local/state"), "where the embedded server lives"),
     Field("root", folder, lambda known: Path(str(known["state"])) / "root", "repositories and workspaces live here"),
-    Field("executor", text, lambda _: "local", "where agents run, unless the task or its repository says otherwise"),
+    Field("executor", text, lambda _: "sandbox", "where agents run, unless the task or its repository says otherwise"),
     Field("actor", text, lambda _: user(), "who decides; without it, the user of the operating system"),
     Field("agents", agents, lambda _: MappingProxyType({}), "names for agent commands"),
     Field("identity", identity, lambda _: Identity(name="Weighlock", email="weighlock@localhost"), "author of commits"),

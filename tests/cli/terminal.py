@@ -44,11 +44,17 @@ class Terminal:
     database_url: str
     root: Path
     actor: str = "ann"
+    executor: str = "local"
 
     @property
     def environment(self) -> dict[str, str]:
         """Give what a person would have set."""
-        return {"TASKS_DATABASE_URL": self.database_url, "TASKS_ROOT": str(self.root), "TASKS_ACTOR": self.actor}
+        return {
+            "TASKS_DATABASE_URL": self.database_url,
+            "TASKS_ROOT": str(self.root),
+            "TASKS_ACTOR": self.actor,
+            "TASKS_EXECUTOR": self.executor,
+        }
 
     def __call__(self, *arguments: object) -> Done:
         """Run one command line in this process."""

@@ -39,7 +39,7 @@ def test_without_anything_set_there_is_a_value_for_everything(tmp_path: Path) ->
     assert settings.state == tmp_path / "home/.local/state/weighlock"
     assert settings.root == settings.state / "root"
     assert settings.actor == pwd.getpwuid(os.getuid()).pw_name
-    assert (settings.executor, settings.slots, settings.lease) == ("local", 1, timedelta(seconds=90))
+    assert (settings.executor, settings.slots, settings.lease) == ("sandbox", 1, timedelta(seconds=90))
     assert set(found.origins.values()) == {"default"}
     assert not (tmp_path / "home").exists()
 

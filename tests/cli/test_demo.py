@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import timedelta
@@ -28,6 +29,7 @@ from store.locks import alone
 from tests.cli.conformity import conforms
 from tests.cli.terminal import REPOSITORY
 from workspace.agents import proctree
+from workspace.executors import bubblewrap
 
 WORDS = ["tasks", "gate", "approve", "1", "--accept", "1", "--accept", "2", "--reason", "a hook, and a link"]
 EXPECTED = [
@@ -203,11 +205,23 @@ def test_only_what_was_judged_reaches_the_main_branch(played: Played) -> None:
     }
 
 
-def test_the_executor_and_what_it_does_not_protect_are_named(played: Played) -> None:
+def test_its_agent_runs_in_a_sandbox_where_there_can_be_one(played: Played) -> None:
     first = played.step("tasks run")
 
-    assert "--executor local" in first["command"]
-    assert "executor local protects nothing but the result" in first["output"]
+    assert "--executor" not in first["command"]
+    assert "serves sandbox" in played.step("tasks work")["output"]
+
+
+def test_where_there_can_be_none_it_says_so_and_names_another_executor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bubblewrap, "_PLACES", "/nowhere")
+    bubblewrap.probe.cache_clear()
+
+    with raised() as stage:
+        executor, lacking = stage.executor
+        settings = tomllib.loads((stage.folder / "config.toml").read_text())
+
+    assert (executor, settings["executor"]) == ("local", "local")
+    assert "there is no bwrap" in lacking
 
 
 def test_decisions_are_made_in_the_name_given(played: Played) -> None:
@@ -454,7 +468,7 @@ def test_the_agent_knows_every_item_of_the_plan(shop: Path) -> None:
 
 def test_the_agent_does_something_unsafe_until_it_is_told_not_to(shop: Path) -> None:
     work_on("P3", shop)
-    unsafe = (shop / "customers.txt").is_symlink(), (shop / ".git" / "hooks" / "post-merge").exists()
+    unsafe = (shop / "customers.txt").is_symlink(), (shop / "docs" / ".git" / "hooks" / "post-merge").exists()
     (shop / "customers.txt").unlink()
     (shop.parent / "prompt.md").write_text(f"{scripted_agent.GUIDED}\n\nOnly the text.\n")
 

@@ -1,3 +1,5 @@
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -14,6 +16,7 @@ from tests.cli.conformity import conforms
 from tests.cli.terminal import Done, Terminal
 from workspace import executors
 from workspace.agents.hosts import host_id
+from workspace.executors import bubblewrap
 
 
 @pytest.fixture
@@ -44,6 +47,30 @@ def test_a_sound_installation_is_told_setting_by_setting(tasks: Terminal) -> Non
     assert settings["lease"]["origin"] == "default"
     assert verdicts(done)["executor"]["found"] == executors.find("local").unprotected
     assert "the variable TASKS_ROOT" in shown
+
+
+def test_a_sandbox_that_works_is_told_with_who_agents_are(database_url: str, tmp_path: Path) -> None:
+    tasks = Terminal(database_url=database_url, root=tmp_path / "root", executor="sandbox")
+
+    found = verdicts(tasks("doctor", "--json"))["executor"]
+
+    assert found["verdict"] == "ok"
+    assert re.fullmatch(r"sandbox works; agents run as user [1-9]\d*, network off, limits kept .*", found["found"])
+
+
+@pytest.mark.case("W20")
+def test_a_sandbox_that_does_not_work_is_told_with_the_reason(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bubblewrap, "_PLACES", "/nowhere")
+    bubblewrap.probe.cache_clear()
+    tasks = Terminal(database_url=database_url, root=tmp_path / "root", executor="sandbox")
+
+    found = verdicts(tasks("doctor", "--json"))["executor"]
+
+    assert found["verdict"] == "fail"
+    assert "there is no bwrap" in found["found"]
+    assert "bubblewrap" in found["advice"]
 
 
 def test_a_database_that_does_not_answer_stops_no_other_look(tmp_path: Path) -> None:
@@ -80,7 +107,7 @@ def test_an_executor_or_an_agent_that_cannot_work_is_named(
     settings.write_text("executor = 'docker'\n[agents]\ngood = 'true {prompt_file}'\nbad = '/no/such/agent'\n")
     monkeypatch.setenv("TASKS_CONFIG", str(settings))
 
-    done = tasks("doctor", "--json")
+    done = replace(tasks, executor="")("doctor", "--json")
 
     found = verdicts(done)
     assert done.code == 3

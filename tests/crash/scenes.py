@@ -98,6 +98,7 @@ class Stage:
             "TASKS_DATABASE_URL": self.workshop.url,
             "TASKS_ROOT": str(self.workshop.root.path),
             "TASKS_CONFIG": str(self.workshop.config),
+            "TASKS_EXECUTOR": "local",
             VARIABLE: fail_at,
             **environment,
         }

@@ -172,6 +172,7 @@ def recovering(workshop: Workshop) -> Iterator["subprocess.Popen[str]"]:
         "TASKS_DATABASE_URL": workshop.url,
         "TASKS_ROOT": str(workshop.root.path),
         "TASKS_CONFIG": str(workshop.config),
+        "TASKS_EXECUTOR": workshop.executor,
     }
     command = [sys.executable, "-m", "cli.main", "recover", "--json"]
     with subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True) as recovery:

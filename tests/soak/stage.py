@@ -51,7 +51,13 @@ class Stage:
         return self.folder / "journal"
 
     def environment(self, fail_at: str = "") -> dict[str, str]:
-        ours = {"STATE": self.folder / "state", "ROOT": self.root.path, "LEASE": LEASE, "GRACE": GRACE}
+        ours = {
+            "STATE": self.folder / "state",
+            "ROOT": self.root.path,
+            "LEASE": LEASE,
+            "GRACE": GRACE,
+            "EXECUTOR": "local",
+        }
         named = {f"TASKS_{name}": str(value) for name, value in ours.items()}
         kept = {name: value for name, value in os.environ.items() if not name.startswith("TASKS_")}
         return {**kept, **named, "XDG_CONFIG_HOME": str(self.folder), VARIABLE: fail_at}
