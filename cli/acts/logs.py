@@ -49,6 +49,8 @@ def show(context: Context, log: Log) -> None:
             context.screen.raw(piece)
     if log.attempt.state not in ENDED:
         context.screen.warn(f"{_name(log)} is {log.attempt.state}; --follow goes on with it")
+    if log.saved and log.saved.truncated:
+        context.screen.warn(f"this is cut: {_name(log)} printed {log.saved.size} bytes")
 
 
 def whole(log: Log) -> bytes:

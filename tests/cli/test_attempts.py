@@ -3,7 +3,9 @@ from pathlib import Path
 import pytest
 
 from cli.pages.report_schemas import AttemptLogDocument
+from store import outputs
 from store.engine import Database
+from store.outputs import NewOutput
 from tests import factories
 from tests.cli.conformity import conforms
 from tests.cli.terminal import Terminal
@@ -44,6 +46,18 @@ def test_the_log_as_json_says_how_much_there_was(workshop: Workshop, tasks: Term
     conforms(document, AttemptLogDocument)
     assert (document["task"], document["state"], document["truncated"]) == (task.id, "completed", False)
     assert document["size"] == len(document["text"]) == len("said \x1b[31m this\n")
+
+
+def test_a_log_that_was_cut_says_how_much_there_was(workshop: Workshop, tasks: Terminal) -> None:
+    task = workshop.run(LOUD)
+    (log,) = (each for each in workshop.outputs(task) if each.kind == "log")
+    told = NewOutput(kind="log", path=log.path, size=10_000_000, sha256=log.sha256, truncated=True)
+    with workshop.database.connection() as db:
+        outputs.add(db, attempt=log.attempt_id, host=log.host, file=told)
+
+    done = tasks("attempt", "log", task.id)
+
+    assert done.err == f"warning: this is cut: attempt a-{log.attempt_id.hex[:8]} printed 10000000 bytes\n"
 
 
 def test_a_log_can_be_followed_while_the_agent_runs_until_it_has_ended(workshop: Workshop, tasks: Terminal) -> None:
