@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from cli.frame import confinements
 from cli.frame.settings import FIELDS, Field, Settings, base_folder, masked
 from statemachine.durations import show_duration
 from statemachine.refusals import Refusal
-from workspace.agents.confinement import Confinement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,8 +154,6 @@ def _shown(value: object) -> str:
             return show_duration(value)
         case Mapping():
             return ", ".join(f"{name} = {command}" for name, command in value.items())
-        case Confinement():
-            return confinements.shown(value)
         case _:
             return masked(value)
 

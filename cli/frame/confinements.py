@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from workspace.agents.confinement import Confinement, Network
-from workspace.agents.hostnames import listed
 
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _MOST_PROCESSES: Final = 1 << 22
@@ -23,17 +22,6 @@ def confinement(value: object) -> Confinement:
         raise ValueError(f"there is no {unknown[0]!r} in it; known are {', '.join(_READERS)}")
     read: dict[str, Any] = {name: _read(name, each) for name, each in value.items()}
     return Confinement(**read)
-
-
-def shown(value: Confinement) -> str:
-    """Write what was set otherwise than it comes; nothing where nothing was."""
-    plain = Confinement()
-    different = {name: getattr(value, name) for name in _READERS if getattr(value, name) != getattr(plain, name)}
-    return ", ".join(f"{name} = {_word(each)}" for name, each in different.items())
-
-
-def _word(value: object) -> str:
-    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _read(name: str, value: object) -> object:
@@ -108,6 +96,8 @@ def _network(value: object) -> Network:
 def _hosts(value: object) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise ValueError("wanted a list of names, such as api.example.com or api.example.com:443")  # noqa: TRY004
+    from workspace.agents.hostnames import listed  # noqa: PLC0415 - its addresses are slow to load, and seldom needed
+
     return listed(value)
 
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from cli.frame.confinements import confinement
 from cli.frame.durations import duration
-from workspace.agents.confinement import Confinement
+
+if TYPE_CHECKING:
+    from workspace.agents.confinement import Confinement
 
 MOST_SLOTS: Final = 64
 
@@ -43,7 +44,7 @@ class Settings:
     lease: timedelta
     grace: timedelta
     slots: int
-    sandbox: Confinement
+    sandbox: "Confinement"
 
 
 class Field(NamedTuple):
@@ -104,6 +105,13 @@ def identity(value: object) -> Identity:
     return Identity(name=match[1], email=match[2])
 
 
+def sandbox(value: object) -> "Confinement":
+    """Take a table of what agents in a sandbox may."""
+    from cli.frame.confinements import confinement  # noqa: PLC0415 - help is read without any of it
+
+    return confinement(value)
+
+
 def user() -> str:
     """Name the user of the operating system this process belongs to."""
     try:
@@ -138,5 +146,5 @@ FIELDS: Final = (
     Field("lease", time, lambda _: timedelta(seconds=90), "how long a silent worker keeps its task"),
     Field("grace", time, lambda _: timedelta(seconds=60), "how long a stopping worker waits for its agents to settle"),
     Field("slots", slots, lambda _: 1, "how many tasks a worker runs at once"),
-    Field("sandbox", confinement, lambda _: Confinement(), "what agents in a sandbox may see, reach and use up"),
+    Field("sandbox", sandbox, lambda _: sandbox({}), "what agents in a sandbox may see, reach and use up"),
 )

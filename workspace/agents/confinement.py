@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from statemachine.refusals import Refusal
 from statemachine.texts import quote
-from workspace.agents.hostnames import listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,6 +51,12 @@ class Confinement:
     min_free: int = 2 * GIBIBYTE
     min_free_share: float = 0.05
 
+    def __str__(self) -> str:
+        """Write what is otherwise than it comes; nothing where all is as it comes."""
+        plain = Confinement()
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        return ", ".join(f"{name} = {_told(each)}" for name, each in given.items() if each != getattr(plain, name))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
@@ -86,6 +91,10 @@ class Terms:
         return cls(network=Network.off, history=found.history, share_objects=found.share_objects)
 
 
+def _told(value: object) -> str:
+    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
 def _word(policy: Mapping[str, Any], name: str, words: type[StrEnum]) -> str:
     default = next(iter(words))
     value = policy.get(name, default)
@@ -93,6 +102,8 @@ def _word(policy: Mapping[str, Any], name: str, words: type[StrEnum]) -> str:
 
 
 def _hosts(value: object) -> tuple[str, ...]:
+    from workspace.agents.hostnames import listed  # noqa: PLC0415 - as in cli.frame.confinements
+
     try:
         return listed(value if isinstance(value, list | tuple) else [""])
     except ValueError:
