@@ -179,6 +179,8 @@ def _between_items(scene: Scene, task: Task) -> _Resumed:
         moved = tasks.move(db, now, event, actor=scene.actor, question=question, epoch=task.lease_epoch)
         aside = storage.set_aside(db, scene, task.id)
         moved = gated(db, moved, actor=scene.actor)
+        reach("resting")
+    reach("rested")
     return _Resumed(task=moved, was="it was between items", workspaces=aside)
 
 

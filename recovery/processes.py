@@ -4,6 +4,7 @@ from typing import Final
 
 from recovery.reports import Notes
 from recovery.scene import Scene
+from statemachine.failpoints import reach
 from store import workers
 from store.workers import Worker
 from workspace.agents.hosts import Host, gone
@@ -26,6 +27,7 @@ def bury_workers(scene: Scene, _notes: Notes) -> None:
         scene.dead.update(each for each in lost if workers.lock_is_free(db, each))
     with scene.writing() as db:
         workers.bury(db, sorted(scene.dead))
+    reach("workers_buried")
 
 
 def _is_gone(scene: Scene, worker: Worker) -> bool:

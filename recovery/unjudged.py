@@ -8,6 +8,7 @@ from recovery.judging import Tree
 from recovery.reports import Notes
 from recovery.scene import Scene
 from recovery.trees import Trust
+from statemachine.failpoints import reach
 from statemachine.refusals import LeaseLost
 from store import allocations, attempts, findings, outputs
 from store.allocations import Unjudged
@@ -51,6 +52,8 @@ def _judge(scene: Scene, notes: Notes, found: Unjudged) -> None:
             raise LeaseLost(task=task.id, epoch=found.epoch)
         for file in report.files:
             outputs.add(db, attempt=attempt.id, host=scene.host.id, file=file)
+        reach("judging_late")
+    reach("judged_late")
     if not scene.dry_run:
         folders.clear(scene, attempt)
     kinds = ", ".join(finding.kind for finding in report.findings) or "nothing unsafe"

@@ -5,12 +5,17 @@ import signal
 import pytest
 
 from statemachine.tasks import TaskState
+from store import interventions
 from tests.crash.scenes import APPEND, STORY, UNSAFE, WAITING, Stage, at, between
+from tests.recovery.scenes import expire
+from tests.recovery.test_other_hosts import recovered_elsewhere
 from tests.store.scenes import aged
 
 pytestmark = [pytest.mark.case("R03"), pytest.mark.hazard("H102")]
 
 INTERRUPTED = between("wreck_found", "wreck_cleared")
+# A recovery that settles what its worker had seen the end of judges and commits as that would have.
+KEPT = [*between("screened", "committed"), *between("wreck_inspected", "wreck_cleared")]
 BETWEEN_ITEMS = ["requeueing", "requeued"]
 
 
@@ -98,3 +103,47 @@ def test_a_recovery_killed_while_it_stops_a_task_without_budget_stops_it_once(st
 
     assert stage.wrongs() == []
     assert (rested.state, stage.workshop.events(task)) == (TaskState.needs_human, ["add", "hit_limit"])
+
+
+@pytest.mark.case("R04")
+@at(KEPT)
+def test_a_recovery_killed_over_a_kept_result_settles_it_once_and_runs_no_agent_again(stage: Stage, point: str) -> None:
+    task = stage.add()
+    stage.killed_at("result_kept", "work")
+    stage.killed_at(point, "recover")
+
+    rested = stage.repaired(task)
+
+    assert stage.wrongs() == []
+    assert (rested.state, [attempt.state for attempt in stage.workshop.attempts(task)]) == ("in_review", ["completed"])
+
+
+@at(["workers_buried", "resting", "rested"])
+def test_a_recovery_killed_over_a_stop_between_items_stops_the_task_once(stage: Stage, point: str) -> None:
+    task = stage.add(STORY)
+    stage.killed_at("settled", "work")
+    with stage.workshop.database.transaction() as db:
+        interventions.stop(db, task.id, actor="rev")
+    stage.killed_at(point, "recover")
+
+    rested = stage.repaired(task)
+
+    assert stage.wrongs() == []
+    assert (rested.state, stage.workshop.events(task)[-2:]) == (TaskState.needs_human, ["take_over", "halt"])
+
+
+@pytest.mark.case("R21")
+@at(["judging_late", "judged_late"])
+def test_a_recovery_killed_over_a_tree_another_host_went_on_without_finds_once_what_is_in_it(
+    stage: Stage, point: str
+) -> None:
+    task = stage.add(UNSAFE)
+    stage.killed_at("agent_ended", "work")
+    expire(stage.superuser_url, task)
+    recovered_elsewhere(stage.workshop)
+    stage.killed_at(point, "recover")
+
+    rested = stage.repaired(task)
+
+    assert stage.wrongs() == []
+    assert (rested.state, stage.workshop.kinds(task)) == (TaskState.needs_human, ["new_symlink"])
