@@ -10,6 +10,9 @@ _LONGEST = 500
 _ISOLATED = {
     Isolation.timeout: "ran past its time limit and was ended",
     Isolation.output_limit: "printed more than is kept and was ended",
+    Isolation.disk_full: "filled the disk it was given and was ended",
+    Isolation.memory_limit: "used more memory than it was given and was ended",
+    Isolation.process_limit: "started more processes than it was given and was ended",
     Isolation.capture_failed: "was ended, because what it printed could not be kept",
 }
 _SIGNALLED = 128
