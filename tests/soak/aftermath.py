@@ -4,6 +4,7 @@ from collections import Counter
 
 from psycopg.conninfo import make_conninfo
 
+from cli.acts.working import conclude
 from recovery.passes import recover
 from statemachine.refusals import Refusal
 from statemachine.tasks import TaskState
@@ -42,7 +43,7 @@ def check(stage: Stage) -> None:
 
 def _recover(stage: Stage) -> None:
     for _ in range(ROUNDS):
-        report = recover(stage.database, stage.root, actor="recovery", identity=Identity())
+        report = recover(stage.database, stage.root, actor="recovery", identity=Identity(), conclude=conclude)
         if report.complete:
             return
     stage.wrong += [f"recovery does not finish: {line}" for line in report.unfinished]
