@@ -58,6 +58,7 @@ def work(
     settings = working.settings(
         context, executors=served, slots=slots or context.settings.slots, kinds=kinds, grace=grace
     )
+    working.probe(settings)
     context.screen.say(f"worker {settings.name} serves {', '.join(served)}", *working.unprotected(served))
     service.work(
         context.database,

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 
+from statemachine.refusals import Refusal
 from tests import gits
 from tests.agents import MINUTE
 from workspace.agents.confinement import Confinement, Terms
@@ -78,10 +79,19 @@ class Box:
 HOME = Path("/nowhere/home")
 
 
+def needs_sandbox() -> None:
+    """Skip a test on a host where no sandbox can be made, and say why it cannot."""
+    try:
+        Sandbox(ROOMY).probe()
+    except Refusal as refused:
+        pytest.skip(refused.message)
+
+
 def box(
     folder: Path, confinement: Confinement = ROOMY, files: Mapping[str, str | bytes] = FILES, commits: int = 1
 ) -> Box:
     """Make a sandbox with a tree that is ready."""
+    needs_sandbox()
     person = gits.person(folder / "person", dict(files))
     for number in range(1, commits):
         gits.commit(person, {"a.txt": f"{number}\n"}, f"commit {number}")

@@ -29,6 +29,7 @@ from store.pauses import Pause
 from store.tasks import Line, Task
 from store.words import Word
 from tests.factories import a_repository, git
+from tests.sandboxes import needs_sandbox
 from worker import additions, service
 from worker.publishing import publish_refs
 from worker.settings import WorkSettings
@@ -274,6 +275,8 @@ def a_workshop(
     database: Database, url: str, folder: Path, files: dict[str, str] | None = None, executor: str = "local"
 ) -> Workshop:
     """Open a workshop in an empty folder."""
+    if executor == "sandbox":
+        needs_sandbox()
     os.mkfifo(folder / "bell")
     (folder / "bell").chmod(0o622)  # an agent in a sandbox is somebody else
     repository = a_repository(folder, files=files or {"a.txt": "a\n", "src/x.py": "x = 1\n", ".gitignore": "*.log\n"})

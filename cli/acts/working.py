@@ -105,6 +105,12 @@ def as_text(line: Line) -> str:
     return one_line(line.detail, 1_000)
 
 
+def probe(settings: WorkSettings) -> None:
+    """Refuse to serve an executor that cannot work here, before a task is claimed for it."""
+    for name in settings.executors:
+        known.find(name, settings.confinement).probe()
+
+
 def unprotected(executors: Iterable[str]) -> list[str]:
     """Say on one line of each executor that it does not protect this machine; the doctor says all of it."""
     lacks = [sentence for name in executors if (sentence := known.find(name).unprotected)]

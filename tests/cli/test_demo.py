@@ -28,6 +28,7 @@ from cli.plan_files.reading import read_plan
 from store.locks import alone
 from tests.cli.conformity import conforms
 from tests.cli.terminal import REPOSITORY
+from tests.sandboxes import needs_sandbox
 from workspace.agents import proctree
 from workspace.executors import bubblewrap
 
@@ -206,6 +207,7 @@ def test_only_what_was_judged_reaches_the_main_branch(played: Played) -> None:
 
 
 def test_its_agent_runs_in_a_sandbox_where_there_can_be_one(played: Played) -> None:
+    needs_sandbox()
     first = played.step("tasks run")
 
     assert "--executor" not in first["command"]

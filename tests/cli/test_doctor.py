@@ -14,6 +14,7 @@ from store.tasks import Task
 from tests import factories
 from tests.cli.conformity import conforms
 from tests.cli.terminal import Done, Terminal
+from tests.sandboxes import needs_sandbox
 from workspace import executors
 from workspace.agents.hosts import host_id
 from workspace.executors import bubblewrap
@@ -50,6 +51,7 @@ def test_a_sound_installation_is_told_setting_by_setting(tasks: Terminal) -> Non
 
 
 def test_a_sandbox_that_works_is_told_with_who_agents_are(database_url: str, tmp_path: Path) -> None:
+    needs_sandbox()
     tasks = Terminal(database_url=database_url, root=tmp_path / "root", executor="sandbox")
 
     found = verdicts(tasks("doctor", "--json"))["executor"]

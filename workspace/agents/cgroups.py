@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _MOUNTS: Final = Path("/proc/self/mounts")
 _OURS: Final = Path("/proc/self/cgroup")
 _NEEDED: Final = frozenset({"pids", "memory"})
+_KNOWN: Final = _NEEDED | {"cpu"}
 _NAME: Final = "weighlock"
 _PERIOD: Final = 100_000  # microseconds
 
@@ -110,7 +111,7 @@ def _homes() -> dict[str, Path]:
         if kind == "cgroup2" and "" in paths:
             found |= _delegated(Path(place), paths[""])
         elif kind == "cgroup":
-            known = (word for word in options.split(",") if word in {"pids", "memory", "cpu"} and word in paths)
+            known = (word for word in options.split(",") if word in _KNOWN and word in paths)
             found |= {word: Path(place) / paths[word].lstrip("/") for word in known}
     return {word: place for word, place in found.items() if os.access(place, os.W_OK)}
 
@@ -124,8 +125,9 @@ def _delegated(mount: Path, path: str) -> dict[str, Path]:
         handed = False
     if not handed:
         return {}
-    with contextlib.suppress(OSError):
-        (home / "cgroup.subtree_control").write_text("+pids +memory +cpu\n", "ascii")
+    for controller in sorted(_KNOWN):  # one that is not there would have the others refused, too
+        with contextlib.suppress(OSError):
+            (home / "cgroup.subtree_control").write_text(f"+{controller}\n", "ascii")
     with contextlib.suppress(OSError):
         return dict.fromkeys((home / "cgroup.subtree_control").read_text("ascii").split(), home)
     return {}

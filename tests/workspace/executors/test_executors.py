@@ -10,6 +10,7 @@ import pytest
 from statemachine.refusals import Refusal
 from tests import gits
 from tests.agents import MINUTE, ended
+from tests.sandboxes import needs_sandbox
 from workspace.agents.environments import environment
 from workspace.agents.processes import Exit
 from workspace.disk.roots import open_root
@@ -56,6 +57,8 @@ LOCAL = pytest.mark.parametrize("bench", ["local"], indirect=True)
 @pytest.fixture(params=["local", "sandbox"])
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
     repo, base = gits.runner(tmp_path, gits.person(tmp_path / "person", FILES))
+    if request.param == "sandbox":
+        needs_sandbox()
     executor = find(request.param)
     root = open_root(tmp_path / "root")
     place = Place(root=root, repo=repo, task=7, epoch=3, allocation=uuid4(), base=base)

@@ -11,7 +11,7 @@ import pytest
 
 from statemachine.refusals import Refusal
 from tests.agents import AT_ONCE, MINUTE, is_alive
-from tests.sandboxes import Box, box
+from tests.sandboxes import Box, box, needs_sandbox
 from workspace.agents import proctree
 from workspace.agents.confinement import USER, Confinement, History, Terms
 from workspace.executors import bubblewrap, find, identities
@@ -33,6 +33,7 @@ def inspected(cell: Box) -> dict[str, object]:
 
 
 def test_it_is_found_and_has_nothing_to_warn_of() -> None:
+    needs_sandbox()
     found = find("sandbox")
 
     found.probe()
