@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from statemachine.refusals import Refusal
 from statemachine.texts import quote
+from workspace.agents import staging
 from workspace.executors.walls import CUT_OFF, ENDS
 
 if TYPE_CHECKING:
@@ -34,6 +36,16 @@ def binary() -> str:
     return _found("bwrap", _INSTALL)
 
 
+def python() -> list[str]:
+    """Write the words that run a file of ours, with nothing from the environment or site-packages."""
+    return [os.path.realpath(sys.executable), "-I", "-S"]
+
+
+def set_out(user: AgentUser, sources: Sequence[str]) -> list[str]:
+    """Write the words that set places out where the agent's user can reach them; none where that is the worker's."""
+    return [*python(), staging.__file__, *sources, "--"] if user.other else []
+
+
 def become(user: AgentUser) -> list[str]:
     """Write the words that make the rest of a command line the agent's user, without groups, rights or a way back."""
     if not user.other:
@@ -54,7 +66,7 @@ def probe(user: AgentUser) -> None:
         unavailable("it needs Linux", "name another executor")
     program = binary()
     _look_at_version(program)
-    done = _run([*become(user), program, *CUT_OFF, *ENDS, *_PROBE])
+    done = _run([*set_out(user, ["/usr"]), *become(user), program, *CUT_OFF, *ENDS, *_PROBE])
     if done.returncode != 0:
         said = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
         unavailable(f"a sandbox cannot be made: {quote(said)}", _NAMESPACES)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import pwd
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from statemachine.refusals import Refusal
 from workspace.agents.confinement import USER
+from workspace.executors.bubblewrap import unavailable
 
 if TYPE_CHECKING:
     from workspace.agents.confinement import Confinement
@@ -33,16 +33,16 @@ def agent_user(confinement: Confinement) -> AgentUser:
     worker = os.geteuid()
     if worker:
         if confinement.user not in {None, worker}:
-            _unavailable(
+            unavailable(
                 f"agents are to run as user {confinement.user}, and this worker is user {worker}, who may not do that",
                 "leave the setting sandbox.user out, or run the worker as root",
             )
         return AgentUser(worker, os.getegid(), other=False)
     uid = USER if confinement.user is None else confinement.user
     if uid == worker:
-        _unavailable("agents are to run as the superuser", "name a user without rights in the setting sandbox.user")
+        unavailable("agents are to run as the superuser", "name a user without rights in the setting sandbox.user")
     if confinement.user is None and (name := _name(uid)):
-        _unavailable(f"user {uid}, as whom agents run, is {name} on this host", "name another one in sandbox.user")
+        unavailable(f"user {uid}, as whom agents run, is {name} on this host", "name another one in sandbox.user")
     return AgentUser(uid, uid, other=True)
 
 
@@ -51,7 +51,3 @@ def _name(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return ""
-
-
-def _unavailable(why: str, hint: str) -> NoReturn:
-    raise Refusal("executor_unavailable", f"executor sandbox cannot work here: {why}", hint=hint, executor="sandbox")

@@ -34,7 +34,6 @@ _WAY: Final = "way"
 SCRATCH: Final = (_GITDIR, _ACCOUNTS, _WAY)
 """Folders in an attempt's own that are thrown away at its settlement, unread: an agent wrote there."""
 _TEMPORARY: Final = "/tmp"  # noqa: S108 - inside, where it is a file system of its own
-_PYTHON: Final = ("-I", "-S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +183,8 @@ def _unshared() -> NoReturn:
 
 def _behind(built: Walls, user: AgentUser, order: Order) -> list[str]:
     """Write the whole command line: set the places out, become the agent's user, build the walls, start the agent."""
-    python = [os.path.realpath(sys.executable), *_PYTHON]
     way = [str(walls.WAY), str(walls.WAY_PORT)] if walls.WAY in built.readable else []
-    command = [*python, inside.__file__, str(REPORT), *way, "--", *order.argv]
-    if not user.other:
-        return [bubblewrap.binary(), *built.words(), *command]
-    staged = built.staged(Path(staging.STAGE))
-    stage = [*python, staging.__file__, *built.sources, "--", *bubblewrap.become(user)]
-    return [*stage, bubblewrap.binary(), *staged.words(), *command]
+    command = [*bubblewrap.python(), inside.__file__, str(REPORT), *way, "--", *order.argv]
+    walled = built.staged(Path(staging.STAGE)) if user.other else built
+    outside = [*bubblewrap.set_out(user, built.sources), *bubblewrap.become(user), bubblewrap.binary()]
+    return [*outside, *walled.words(), *command]

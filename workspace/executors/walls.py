@@ -31,7 +31,6 @@ _ETC: Final = (
     *(
         "hosts",
         "inputrc",
-        "java-17-openjdk",
         "ld.so.cache",
         "ld.so.conf",
         "ld.so.conf.d",

@@ -28,6 +28,7 @@ def test_a_program_and_the_files_it_is_given_by_their_full_path_are_shown(tmp_pa
     assert found == [program, settings]
 
 
+@pytest.mark.skipif(sys.prefix == sys.base_prefix, reason="this is no virtual environment")
 def test_a_virtual_environment_is_shown_whole_with_what_it_was_made_from() -> None:
     found = needed([sys.executable], path="")
 
