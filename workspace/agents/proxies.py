@@ -7,48 +7,25 @@ Unix socket; docs/decisions has what the libraries would have brought along.
 
 from __future__ import annotations
 
-import contextlib
-import ipaddress
 import os
-import selectors
-import socket
 import socketserver
+import sys
 import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from statemachine.texts import one_line, quote
 from workspace.agents.hostnames import is_address, spelled
+from workspace.agents.tunnels import ASKING, UnlistedError, answer, connect, pump, request
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Collection
     from pathlib import Path
 
-_HEAD: Final = 8192
-_CHUNK: Final = 65536
 _MOST: Final = 64
-_ASKING: Final = 30.0
-_IDLE: Final = 600.0
-_TOLD: Final = 20
-_WORDS: Final = 3  # CONNECT name:port HTTP/1.1
+_TOLD, _REMEMBERED = 20, 1000
 _ESTABLISHED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
-
-
-class UnlistedError(Exception):
-    """Say why a connection is not made."""
-
-
-def connect(name: str, port: int) -> socket.socket:
-    """Connect to a host by its name, but never to this host itself."""
-    last: OSError | None = None
-    for family, kind, protocol, _, address in socket.getaddrinfo(name, port, type=socket.SOCK_STREAM):
-        if _ours(str(address[0])):
-            raise UnlistedError("it leads to this host")
-        try:
-            return _connected(socket.socket(family, kind, protocol), address)
-        except OSError as error:
-            last = error
-    raise last or OSError("it has no address")
 
 
 class Proxy:
@@ -90,7 +67,7 @@ class Proxy:
 
     def _serve(self, client: socket.socket) -> None:
         if not self._room.acquire(blocking=False):
-            _answer(client, "503 Service Unavailable", f"more than {_MOST} connections at a time")
+            answer(client, "503 Service Unavailable", f"more than {_MOST} connections at a time")
             return
         try:
             self._bridge(client)
@@ -98,18 +75,18 @@ class Proxy:
             self._room.release()
 
     def _bridge(self, client: socket.socket) -> None:
-        client.settimeout(_ASKING)
-        asked, early = _request(client)
+        client.settimeout(ASKING)
+        asked, early = request(client)
         try:
             name, port = self._admitted(asked)
             with self._connect(name, port) as server:
                 client.sendall(_ESTABLISHED)
                 server.sendall(early)
-                _pump(client, server)
+                pump(client, server)
         except UnlistedError as error:
             self._refuse(client, asked, str(error))
         except OSError as error:
-            _answer(client, "502 Bad Gateway", f"{asked}: {error.strerror or error}")
+            answer(client, "502 Bad Gateway", f"{asked}: {error.strerror or error}")
 
     def _admitted(self, asked: str) -> tuple[str, int]:
         try:
@@ -124,9 +101,9 @@ class Proxy:
     def _refuse(self, client: socket.socket, asked: str, why: str) -> None:
         what = f"{quote(one_line(asked, 200))} {why}"
         with self._lock:
-            if what in self._refused or len(self._refused) < _HEAD:
+            if what in self._refused or len(self._refused) < _REMEMBERED:
                 self._refused[what] += 1
-        _answer(client, "403 Forbidden", f"{what}; the hosts an agent may reach are listed by whoever runs it")
+        answer(client, "403 Forbidden", f"{what}; the hosts an agent may reach are listed by whoever runs it")
 
 
 class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
@@ -146,63 +123,10 @@ class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         self._serve(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as the library has it
-        """Say nothing: a connection that ends badly is the agent's."""
-
-
-def _request(client: socket.socket) -> tuple[str, bytes]:
-    """Read what is asked for, `name:port` or whatever stands there instead, and what came after it already."""
-    head = b""
-    while b"\r\n\r\n" not in head and len(head) < _HEAD and (data := client.recv(_CHUNK)):
-        head += data
-    words = head.partition(b"\r\n")[0].decode("latin-1").split(" ")
-    asked = words[1] if len(words) == _WORDS and words[0] == "CONNECT" else " ".join(words[:2])
-    return asked, head.partition(b"\r\n\r\n")[2]
+        """Say nothing of a connection that ends badly, which is the agent's; a defect of ours is told."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
 
 
 def _name(asked: str) -> str:
     return asked if asked.count(":") > 1 and not asked.startswith("[") else asked.rpartition(":")[0].strip("[]")
-
-
-def _ours(address: str) -> bool:
-    found = ipaddress.ip_address(address.partition("%")[0])
-    found = getattr(found, "ipv4_mapped", None) or found
-    return found.is_loopback or found.is_link_local or found.is_unspecified or found.is_multicast or found.is_reserved
-
-
-def _connected(server: socket.socket, address: Any) -> socket.socket:  # noqa: ANN401 - each family has its own
-    try:
-        server.settimeout(_ASKING)
-        server.connect(address)
-    except OSError:
-        server.close()
-        raise
-    return server
-
-
-def _answer(client: socket.socket, status: str, why: str) -> None:
-    text = f"weighlock: {why}\n".encode()
-    head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {len(text)}\r\nConnection: close\r\n\r\n"
-    with contextlib.suppress(OSError):
-        client.sendall(head.encode("ascii") + text)
-
-
-def _pump(client: socket.socket, server: socket.socket) -> None:
-    """Carry bytes both ways until both sides have said all they will, or nobody says anything for long."""
-    ways = {client: server, server: client}
-    with selectors.DefaultSelector() as selector:
-        for end, other in ways.items():
-            end.settimeout(_IDLE)
-            selector.register(end, selectors.EVENT_READ, other)
-        while selector.get_map() and (ready := selector.select(_IDLE)):
-            for key, _ in ready:
-                _carry(client if key.data is server else server, key.data, selector)
-
-
-def _carry(end: socket.socket, other: socket.socket, selector: selectors.BaseSelector) -> None:
-    data = end.recv(_CHUNK)
-    if data:
-        other.sendall(data)
-        return
-    selector.unregister(end)
-    with contextlib.suppress(OSError):
-        other.shutdown(socket.SHUT_WR)

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.sandboxes import Box, box
-from workspace.agents import proxies
 from workspace.agents.confinement import Network, Terms
 from workspace.agents.hostnames import is_address, spelled
-from workspace.agents.proxies import Proxy, UnlistedError
+from workspace.agents.proxies import Proxy
+from workspace.agents.tunnels import UnlistedError, connect
 from workspace.executors import sandbox
 
 LISTED = ("model.example.com:443",)
@@ -116,7 +116,7 @@ def test_a_listed_name_that_leads_to_this_host_is_refused(address: str, monkeypa
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
 
     with pytest.raises(UnlistedError, match="this host"):
-        proxies.connect("model.example.com", 443)
+        connect("model.example.com", 443)
 
 
 def test_the_policy_of_a_repository_beats_the_settings(cell: Box, reached: list[str]) -> None:
