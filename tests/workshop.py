@@ -41,7 +41,7 @@ from workspace.results.commits import Identity
 
 ROOT = Path(__file__).parents[1]
 PATIENCE = timedelta(seconds=60)
-SETTINGS = WorkSettings(name="w1", poll=timedelta(milliseconds=50))
+SETTINGS = WorkSettings(name="w1", poll=timedelta(milliseconds=50), executors=("local",))
 # For a test of what holds whatever an agent runs in.
 EVERYWHERE = pytest.mark.parametrize("workshop", ["local", "sandbox"], indirect=True)
 SANDBOXED = pytest.mark.parametrize("workshop", ["sandbox"], indirect=True)
