@@ -168,9 +168,12 @@ def _furnish(place: Place, order: Order, user: AgentUser) -> None:
         home = walls.home(order.environment["HOME"])
         (accounts / "passwd").write_text(f"agent:x:{user.uid}:{user.gid}::{home}:/bin/sh\n", "utf-8")
         (accounts / "group").write_text(f"agent:x:{user.gid}:\n", "utf-8")
+        if user.other:  # before anybody was there: what an agent has written to is never walked through by root
+            for each in (gitdir, accounts):
+                owners.give(each, user.uid, user.gid)
     if user.other:
-        for each in (gitdir, accounts, *order.readable):
-            owners.give(each, user.uid, user.gid)
+        for file in order.readable:
+            os.chown(file, user.uid, user.gid, follow_symlinks=False)
 
 
 def _unshared() -> NoReturn:
