@@ -11,8 +11,9 @@ from statemachine.plans import exact_paths
 from statemachine.refusals import LeaseLost, Refusal
 from statemachine.texts import quote
 from store import steps
+from store.attempts import Launched
 from store.findings import NewFinding
-from store.settlements import Report
+from store.settlements import Report, Rows, believe
 from store.tasks import Task
 from worker import runs, spaces
 from worker.conclusions import LOG, reported
@@ -50,6 +51,7 @@ class _Unlaunched:
 class _Ran:
     """An agent that ran, and what its tree was judged to be."""
 
+    launched: Launched
     ending: Ending
     judged: Judged
 
@@ -59,7 +61,7 @@ def run_item(station: Station, task: Task, lease: Lease, *, item: str, kind: Att
     run = runs.admit(station, task, lease, kind=kind, item=item)
     station.say(f"task {task.id}: {item} attempt {run.attempt.number} begins")
     space, result = _attempt(run)
-    settled = settle_surely(run, _report(run, result), beside=lambda _: None)
+    settled = settle_surely(run, _report(run, result), believed=_believed(run, result))
     station.say(f"task {task.id}: {item} {settled.attempt_state} ({settled.word}); the task is {settled.task.state}")
     _put_away(run, space, result)
     return settled.task
@@ -81,7 +83,15 @@ def _attempt(run: Run) -> tuple[Space | None, _Unlaunched | _Ran]:
         return space, _unlaunched(run, runs.told(error))
     ended = watch(run, held, deadline=deadline(launched))
     judged = look(run, space, ended, links=attached.links, started_at=launched.started_at)
-    return space, _Ran(ending=ending_of(ended), judged=judged)
+    return space, _Ran(launched=launched, ending=ending_of(ended), judged=judged)
+
+
+def _believed(run: Run, result: _Unlaunched | _Ran) -> Rows | None:
+    """Say what the rows must be where all went as it was launched; anything else is read before it is settled."""
+    if isinstance(result, _Unlaunched) or not result.judged.outcome or result.judged.findings:
+        return None
+    outside = result.judged.verdict and result.judged.verdict.out_of_scope
+    return None if outside else believe(run.task, run.attempt, result.launched, retries=run.item.retries)
 
 
 def _attach(run: Run, space: Space) -> Attachment:

@@ -47,9 +47,7 @@ def ran_once(workshop: Workshop) -> bool:
 @pytest.mark.parametrize(
     "words",
     [
-        ("What settlement weighs",),
         (MOVE, "settle"),
-        ("; COMMIT",),
         (MOVE, "submit"),
         ("What decides a held task's next step",),
         ("Fingerprints a person permitted",),
@@ -76,10 +74,29 @@ def test_what_is_written_after_an_agent_ended_is_written_once_and_the_agent_runs
     assert far.refs()[f"refs/weighlock/tasks/{task.id}"] == rested.head
 
 
+@pytest.mark.case("S13", "S14")
+@pytest.mark.parametrize("answered", [False, True], ids=["not done", "done"])
+@pytest.mark.parametrize(
+    "words", [("What settlement weighs",), (MOVE, "exit"), ("; COMMIT",)], ids=lambda words: words[-1]
+)
+def test_a_failure_is_written_once_and_uses_one_retry(
+    far: Workshop, proxy: Proxy, words: tuple[str, ...], *, answered: bool
+) -> None:
+    task = far.add("turn == 1 and sys.exit(1)\n" + EDIT)
+    cut = proxy.cut_at(*words, answered=answered)
+
+    rested = far.work(task)
+
+    assert cut.done.is_set()
+    assert rested.state is TaskState.in_review
+    assert [attempt.state for attempt in far.attempts(task)] == [AttemptState.failed, AttemptState.completed]
+    assert len(far.ledger(task)) == 1
+
+
 @pytest.mark.case("S13")
 def test_until_it_is_settled_workspace_and_result_are_kept(far: Workshop, proxy: Proxy) -> None:
     task = far.add(EDIT)
-    cut = proxy.cut_at("; COMMIT", held=True)
+    cut = proxy.cut_at(MOVE, "settle", held=True)
 
     with far.working(task):
         cut.reached.wait()
