@@ -14,6 +14,7 @@ from uuid import uuid4
 from recovery.scene import Scene
 from statemachine.refusals import Refusal
 from store.attempts import Attempt
+from store.recoveries import Owner
 from workspace import executors
 from workspace.agents import endings
 from workspace.agents.endings import Kept
@@ -27,12 +28,12 @@ _LONGEST: Final = 16 << 20
 _PLAINLY: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def place(scene: Scene, attempt: Attempt) -> Path:
+def place(scene: Scene, attempt: Attempt | Owner) -> Path:
     """Name where the folder of an attempt is to be."""
     return scene.root.attempts / str(attempt.id)
 
 
-def of(scene: Scene, attempt: Attempt) -> Path:
+def of(scene: Scene, attempt: Attempt | Owner) -> Path:
     """Name the folder of an attempt, which must be one: through a link, we would write and remove elsewhere.
 
     Raises:
@@ -75,10 +76,15 @@ def links(scene: Scene, attempt: Attempt) -> LinkState:
     return kept
 
 
-def clear(scene: Scene, attempt: Attempt) -> None:
+def scratch(folder: Path) -> list[Path]:
+    """List what lies in an attempt's folder that it needed only while it ran."""
+    return [found for pattern in _SCRATCH for found in folder.glob(pattern)]
+
+
+def clear(scene: Scene, attempt: Attempt | Owner) -> None:
     """Remove what an attempt needed only while it ran; what cannot be removed stays in its folder."""
     with suppress(Refusal):
-        for folder in (found for pattern in _SCRATCH for found in of(scene, attempt).glob(pattern)):
+        for folder in scratch(of(scene, attempt)):
             with suppress(OSError):
                 trash.empty(folder)
                 folder.rmdir()

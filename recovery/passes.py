@@ -13,6 +13,7 @@ from recovery.processes import bury_workers
 from recovery.references import repair_refs
 from recovery.reports import Notes, Report, told_to_end
 from recovery.scene import Patience, Scene
+from recovery.scraps import clear_scraps
 from recovery.storage import put_away
 from recovery.sweeping import name_unknown
 from recovery.unjudged import judge_left
@@ -33,6 +34,7 @@ REPAIRS: Final[tuple[Repair, ...]] = (
     put_away,
     judge_left,
     repair_refs,
+    clear_scraps,
     name_unknown,
 )
 # What a pass beside the claims judges at most; the next one comes in seconds.

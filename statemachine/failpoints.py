@@ -77,6 +77,7 @@ POINTS: Final[Mapping[str, str]] = MappingProxyType(
         "judging_late": "recovery.unjudged._judge",
         "judged_late": "recovery.unjudged._judge",
         "refs_repaired": "recovery.references._publish",
+        "scraps_found": "recovery.scraps._of_attempts",
         # A merge.
         "target_seen": "worker.landing.merge",
         "merge_begun": "worker.landing.merge",

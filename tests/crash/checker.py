@@ -15,6 +15,7 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import dict_row
 
+from recovery.folders import scratch
 from tests.crash.laws import ALWAYS, AT_REST
 from workspace.disk.roots import Root
 from workspace.repository import git, refs, repositories
@@ -98,7 +99,8 @@ def _commits(db: "psycopg.Connection[Any]", runner: RunnerRepository, repository
 
 
 def _locks(runner: RunnerRepository) -> Iterator[str]:
-    yield from (f"{lock} was left" for lock in runner.path.rglob("*.lock"))
+    left = [*runner.path.rglob("*.lock"), *runner.path.glob("quarantine-*")]
+    yield from (f"{each} was left" for each in left)
 
 
 def _workspaces(db: "psycopg.Connection[Any]", root: Root) -> Iterator[str]:
@@ -122,6 +124,7 @@ def _outputs(db: "psycopg.Connection[Any]") -> Iterator[str]:
 def _folders(db: "psycopg.Connection[Any]", root: Root) -> Iterator[str]:
     attempts = {str(row["id"]) for row in _rows(db, "SELECT id FROM attempt")}
     yield from (f"{folder} is no attempt's" for folder in root.attempts.iterdir() if folder.name not in attempts)
+    yield from (f"{scraps} was left" for folder in root.attempts.iterdir() for scraps in scratch(folder))
 
 
 def _journal(db: "psycopg.Connection[Any]", journal: Path) -> Iterator[str]:

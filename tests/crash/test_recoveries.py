@@ -105,6 +105,18 @@ def test_a_recovery_killed_while_it_stops_a_task_without_budget_stops_it_once(st
     assert (rested.state, stage.workshop.events(task)) == (TaskState.needs_human, ["add", "hit_limit"])
 
 
+@at(["scraps_found"])
+def test_a_recovery_killed_among_the_scraps_of_a_killed_worker_leaves_none(stage: Stage, point: str) -> None:
+    task = stage.add(APPEND)
+    stage.killed_at("refs_published", "work")
+    stage.killed_at(point, "recover")
+
+    rested = stage.repaired(task)
+
+    assert stage.wrongs() == []
+    assert rested.state is TaskState.in_review
+
+
 @pytest.mark.case("R04")
 @at(KEPT)
 def test_a_recovery_killed_over_a_kept_result_settles_it_once_and_runs_no_agent_again(stage: Stage, point: str) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from workspace.disk import durability
+from workspace.disk.descriptors import FOLDER
 from workspace.repository import git
 
 if TYPE_CHECKING:
@@ -55,13 +58,42 @@ def take_in(
 @contextmanager
 def aside(repo: RunnerRepository) -> Iterator[Path]:
     """Make an object folder beside the repository's, on the same file system; what stays in it is removed."""
-    folder = repo.path / f"{PREFIX}{uuid4().hex}"
+    folder, lock = _locked(repo)
     try:
-        for place in (folder, folder / "objects", folder / "objects" / "pack"):
+        for place in (folder / "objects", folder / "objects" / "pack"):
             place.mkdir(mode=0o700)
         yield folder / "objects"
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def abandoned(repo: RunnerRepository) -> Iterator[Path]:
+    """Find the folders whose makers died; each is locked while it is looked at, so that nobody begins to use it."""
+    for folder in sorted(repo.path.glob(f"{PREFIX}*")):
+        with suppress(OSError):
+            lock = os.open(folder, FOLDER)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                yield folder
+            finally:
+                os.close(lock)
+
+
+def _locked(repo: RunnerRepository) -> tuple[Path, int]:
+    """Make a folder under a lock of its own, which the kernel gives up when this process dies."""
+    while True:
+        folder = repo.path / f"{PREFIX}{uuid4().hex}"
+        folder.mkdir(mode=0o700)
+        with suppress(OSError):  # a sweeper may have come between
+            lock = os.open(folder, FOLDER)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                folder.lstat()
+            except OSError:
+                os.close(lock)
+                raise
+            return folder, lock
 
 
 def seen(repo: RunnerRepository, objects: Path) -> dict[str, str]:
