@@ -164,5 +164,7 @@ def test_a_database_that_goes_away_during_the_sweep_ends_it_with_everything_in_p
     impatient.close()
     admit(superuser_url, name)
 
-    assert (unsaid(report), report.unknown) == ([(None, "database_unreachable")], ())
+    ((_, code),) = unsaid(report)
+    assert code in {"database_unreachable", "commit_ambiguous"}  # the line that was cut was idle, or was not
+    assert report.unknown == ()
     assert files(workshop.root.path) == before
