@@ -8,7 +8,6 @@ from tests.recovery.scenes import everything, expire
 
 pytestmark = [pytest.mark.case("A16", "R08")]
 
-# "settling" takes 15 seconds: a transaction that does nothing for so long is ended, and its row is free again.
 HELD = [point for point in between("claimed", "settling") if point != "exported"]
 
 
@@ -35,6 +34,7 @@ def test_a_zombie_that_wakes_changes_no_row_and_no_commit(stage: Stage, point: s
 @pytest.mark.parametrize("point", ["agent_ended", "screened", "exported"])
 def test_a_zombie_that_saw_something_unsafe_adds_no_second_finding(stage: Stage, point: str) -> None:
     state, rows = slept(stage, point, UNSAFE)
+    stage.workshop.recover()
 
     assert stage.wrongs() == []
     assert (state, len(rows["finding"])) == (TaskState.needs_human, 1)

@@ -118,7 +118,7 @@ def test_killed_right_after_the_last_write_the_finding_is_there_and_stays_one(
 
     assert [finding.kind for finding in before] == ["new_symlink"]
     assert workshop.findings(task) == before
-    assert said(report) == [(task.id, "workspace_quarantined")]
+    assert said(report) == [(task.id, "workspace_quarantined"), (task.id, "scraps_removed")]
     assert workshop.events(task) == ["add", "claim", "raise_finding"]
 
 
@@ -136,7 +136,8 @@ def test_killed_between_the_last_write_and_its_refs_the_next_claim_starts_at_the
     rested = workshop.work(task)
 
     assert behind[f"refs/weighlock/tasks/{task.id}"] == task.base
-    assert said(report) == [(task.id, "queued"), (task.id, "workspace_quarantined"), (task.id, "refs_repaired")]
+    seen = ["queued", "workspace_quarantined", "refs_repaired", "scraps_removed"]
+    assert said(report) == [(task.id, what) for what in seen]
     assert (queued.state, queued.head, queued.losses) == (TaskState.queued, done.commit, 0)
     assert workshop.findings(task) == []
     assert [attempt.item_id for attempt in workshop.attempts(task)] == ["P1", "P2"]
