@@ -126,13 +126,19 @@ class Stage:
             process.wait()
 
     @contextmanager
-    def held_at(self, point: str, *command: object) -> Iterator[Process]:
-        """Run a command up to a point where it waits; it goes on when the block ends, and to its end."""
+    def held_at(self, point: str, *command: object, told_to_end: bool = False) -> Iterator[Process]:
+        """Run a command up to a point where it waits; it goes on when the block ends, and to its end.
+
+        `told_to_end` once an agent rang: the point is one of the way out.
+        """
         folder = self.workshop.folder / "held"
         folder.mkdir()
         for name in ("reached", "go"):
             os.mkfifo(folder / name)
         with self.process(*command, fail_at=f"{point}:pause:{folder}") as process:
+            if told_to_end:
+                self.workshop.heard()
+                process.send_signal(signal.SIGTERM)
             (folder / "reached").read_bytes()
             yield process
             (folder / "go").write_bytes(b"")

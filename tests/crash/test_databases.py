@@ -13,8 +13,10 @@ from store import roles
 from store.engine import open_database
 from store.statements import statement
 from tests.conftest import _clone
-from tests.crash.scenes import APPEND, UNSAFE, Stage, between
+from tests.crash.scenes import APPEND, UNSAFE, WAITING, Stage, between
 from tests.crash.servers import Server, a_server
+from tests.crash.test_recoveries import INTERRUPTED, KEPT
+from tests.crash.test_shutdowns import SHUTDOWN
 from tests.factories import git
 from tests.proxies import Proxy
 from tests.workshop import a_workshop
@@ -72,7 +74,7 @@ def test_a_database_that_crashes_before_the_agent_runs_costs_nothing_but_a_new_b
 
 
 @pytest.mark.case("R17", "R10")
-@pytest.mark.parametrize("point", ["taken_over", "wreck_examined", "wreck_settling", "wreck_settled"])
+@pytest.mark.parametrize("point", INTERRUPTED)
 def test_a_database_that_crashes_under_a_recovery_leaves_it_to_the_next_one(
     shaken: Stage, server: Server, point: str
 ) -> None:
@@ -88,8 +90,44 @@ def test_a_database_that_crashes_under_a_recovery_leaves_it_to_the_next_one(
     assert (rested.state, shaken.workshop.kinds(task)) == (TaskState.needs_human, ["new_symlink"])
 
 
+@pytest.mark.case("R17", "R04")
+@pytest.mark.parametrize("point", KEPT)
+def test_a_database_that_crashes_over_a_kept_result_has_it_settled_once(
+    shaken: Stage, server: Server, point: str
+) -> None:
+    task = shaken.add(APPEND)
+    shaken.killed_at("result_kept", "work")
+    with shaken.held_at(point, "recover") as recovery:
+        server.restart()
+    shaken.seen_gone(recovery)
+
+    rested = shaken.repaired(task)
+
+    assert shaken.wrongs() == []
+    assert rested.state is TaskState.in_review
+    assert [attempt.state for attempt in shaken.workshop.attempts(task)] == [AttemptState.completed]
+
+
+@pytest.mark.case("R17", "R15")
+@pytest.mark.parametrize("point", SHUTDOWN)
+def test_a_database_that_crashes_under_a_shutdown_keeps_no_worker_from_ending(
+    shaken: Stage, server: Server, point: str
+) -> None:
+    task = shaken.add(WAITING)
+    with shaken.held_at(point, "work", told_to_end=True) as worker:
+        server.restart()
+    shaken.seen_gone(worker)
+
+    rested = shaken.repaired(task)
+
+    first, second = shaken.workshop.attempts(task)
+    assert shaken.wrongs() == []
+    assert rested.state is TaskState.in_review
+    assert (first.state, second.state) in {("stopped", "completed"), ("interrupted", "completed")}
+
+
 @pytest.mark.case("R17", "M07")
-@pytest.mark.parametrize("point", ["merge_begun", "push_marked", "pushed", "confirming", "confirmed"])
+@pytest.mark.parametrize("point", ["target_seen", "merge_begun", "push_marked", "pushed", "confirming", "confirmed"])
 def test_a_database_that_crashes_under_a_merge_leaves_one_merge_or_none(
     shaken: Stage, server: Server, point: str
 ) -> None:
