@@ -233,6 +233,7 @@ def test_decisions_are_made_in_the_name_given(played: Played) -> None:
 def test_the_transcript_of_the_readme_is_what_the_demo_prints(
     played: Played, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    needs_sandbox()
     monkeypatch.setenv("COLUMNS", "80")
     text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     (transcript,) = re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)

@@ -15,6 +15,7 @@ from cli.pages.schemas import TaskDocument
 from tests import factories
 from tests.cli.conformity import conforms
 from tests.cli.terminal import REPOSITORY, Done, Terminal
+from tests.sandboxes import needs_sandbox
 
 AGENTS = {
     "good": "echo working on $TASKS_ITEM; echo $TASKS_ITEM >> README.md",
@@ -262,6 +263,7 @@ def a_running(desk: Desk, agent: str) -> "subprocess.Popen[str]":
 def test_a_run_needs_no_configuration_and_no_server(
     state_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    needs_sandbox()
     monkeypatch.setenv("HOME", str(state_folder))
     source = factories.a_repository(tmp_path)
     desk = Desk(tmp_path, source, Terminal(database_url="", root=tmp_path))
