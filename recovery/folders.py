@@ -1,9 +1,7 @@
 """What an attempt left in its own folder, read as what it is: written where an agent could have been."""
 
 import json
-import os
 import shutil
-import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,17 +13,13 @@ from recovery.scene import Scene
 from statemachine.refusals import Refusal
 from store.attempts import Attempt
 from store.recoveries import Owner
-from workspace import executors
 from workspace.agents import endings
 from workspace.agents.endings import Kept
+from workspace.disk.files import read_plainly
+from workspace.executors import scraps
 from workspace.inspection.links import LinkState
-from workspace.places import trash
 
-# What is of use only while an attempt runs: its temporary files, and what was read of its tree, by whomever.
-_SCRATCH: Final = ("tmp", "spool", "attached", "recovered-*", *executors.SCRATCH)
 _LONGEST: Final = 16 << 20
-# A pipe in place of the file must not be waited for, nor a link followed.
-_PLAINLY: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def place(scene: Scene, attempt: Attempt | Owner) -> Path:
@@ -67,7 +61,7 @@ def kept(scene: Scene, attempt: Attempt, *, epoch: int) -> Kept | None:
 def links(scene: Scene, attempt: Attempt) -> LinkState:
     """Read where declared links led before the launch; the row's digest proves that nobody rewrote the file since."""
     try:
-        kept = LinkState(json.loads(_read(of(scene, attempt) / "links.json")))
+        kept = LinkState(json.loads(read_plainly(of(scene, attempt) / "links.json", _LONGEST)))
         true = kept.digest == attempt.links_digest
     except (OSError, ValueError, RecursionError) as error:
         raise _unknown(f"what is known of declared links cannot be read: {error}") from error
@@ -76,26 +70,10 @@ def links(scene: Scene, attempt: Attempt) -> LinkState:
     return kept
 
 
-def scratch(folder: Path) -> list[Path]:
-    """List what lies in an attempt's folder that it needed only while it ran."""
-    return [found for pattern in _SCRATCH for found in folder.glob(pattern)]
-
-
 def clear(scene: Scene, attempt: Attempt | Owner) -> None:
     """Remove what an attempt needed only while it ran; what cannot be removed stays in its folder."""
     with suppress(Refusal):
-        for folder in scratch(of(scene, attempt)):
-            with suppress(OSError):
-                trash.empty(folder)
-                folder.rmdir()
-
-
-def _read(path: Path) -> bytes:
-    descriptor = os.open(path, _PLAINLY)
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(0, "it is no file")
-        return file.read(_LONGEST)
+        scraps.clear(of(scene, attempt))
 
 
 def _unknown(message: str) -> Refusal:

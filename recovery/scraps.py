@@ -10,6 +10,7 @@ from recovery.scene import Scene
 from statemachine.failpoints import reach
 from store import recoveries, repositories
 from store.recoveries import Owner
+from workspace.executors.scraps import scraps
 from workspace.places import inventory
 from workspace.repository import intake
 from workspace.repository import repositories as runners
@@ -49,7 +50,7 @@ def _of_attempts(scene: Scene, notes: Notes) -> None:
 
 
 def _ended(scene: Scene) -> Iterator[Owner]:
-    found = (each for each in inventory.attempts(scene.root) if each.id and folders.scratch(each.path))
+    found = (each for each in inventory.attempts(scene.root) if each.id and scraps(each.path))
     for page in scene.until_stopped(iter(lambda: list(islice(found, _AT_ONCE)), [])):
         with scene.database.connection() as db:
             owners = recoveries.owners(db, [each.id for each in page if each.id])

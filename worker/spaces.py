@@ -11,11 +11,7 @@ from statemachine.refusals import LostRace, Refusal
 from store import allocations
 from store.allocations import Allocation
 from worker.runs import Run, told
-from workspace.executors import SCRATCH as OF_EXECUTORS
-from workspace.executors import Place
-from workspace.places import trash
-
-SCRATCH = ("tmp", "spool", "attached", *OF_EXECUTORS)
+from workspace.executors import Place, scraps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,10 +66,7 @@ def temporary(run: Run) -> Path:
 
 def clear(run: Run) -> None:
     """Remove what an attempt needed only while it ran; what cannot be removed stays in its folder."""
-    for name in SCRATCH:
-        folder = run.folder / name
-        if folder.is_dir() and not trash.empty(folder):
-            folder.rmdir()
+    scraps.clear(run.folder)
 
 
 def _place(run: Run, allocation: UUID) -> Place:

@@ -15,9 +15,9 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import dict_row
 
-from recovery.folders import scratch
 from tests.crash.laws import ALWAYS, AT_REST
 from workspace.disk.roots import Root
+from workspace.executors.scraps import scraps
 from workspace.repository import git, refs, repositories
 from workspace.repository.repositories import RunnerRepository
 
@@ -124,7 +124,7 @@ def _outputs(db: "psycopg.Connection[Any]") -> Iterator[str]:
 def _folders(db: "psycopg.Connection[Any]", root: Root) -> Iterator[str]:
     attempts = {str(row["id"]) for row in _rows(db, "SELECT id FROM attempt")}
     yield from (f"{folder} is no attempt's" for folder in root.attempts.iterdir() if folder.name not in attempts)
-    yield from (f"{scraps} was left" for folder in root.attempts.iterdir() for scraps in scratch(folder))
+    yield from (f"{each} was left" for folder in root.attempts.iterdir() for each in scraps(folder))
 
 
 def _journal(db: "psycopg.Connection[Any]", journal: Path) -> Iterator[str]:

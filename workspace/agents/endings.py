@@ -5,8 +5,6 @@ inspected and screened again in full, and add a finding; it can take none away a
 """
 
 import json
-import os
-import stat
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,6 +17,7 @@ from statemachine.attempts import StopReason
 from statemachine.settlement import Isolation
 from workspace.agents.running import Leftover
 from workspace.disk.durability import appearing
+from workspace.disk.files import read_plainly
 
 __all__ = ["LONGEST", "Ending", "Kept", "Leftover", "Log", "keep", "kept_in"]
 
@@ -26,8 +25,6 @@ LONGEST: Final = 1 << 20
 """Bytes of the file, as of every result: a longer one is none."""
 _NAME: Final = "result.json"
 _STRICT: Final = ConfigDict(extra="forbid", strict=True)
-# A pipe in place of the file must not be waited for, nor a link followed.
-_PLAINLY: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 _Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 _Count = Annotated[int, Field(ge=0, lt=1 << 31)]
@@ -84,16 +81,10 @@ def keep(folder: Path, kept: Kept) -> None:
 def kept_in(folder: Path, *, attempt: UUID, epoch: int) -> Kept | None:
     """Read what was kept of an attempt under an epoch; whatever is no such file, or says anything else, is nothing."""
     with suppress(OSError, ValidationError):
-        kept = _KEPT.validate_json(_read(folder / _NAME))
+        written = read_plainly(folder / _NAME, LONGEST + 1)
+        if len(written) > LONGEST:
+            return None
+        kept = _KEPT.validate_json(written)
         plain = all(each.command.isprintable() for each in kept.ending.leftovers)
         return kept if plain and (kept.attempt, kept.epoch) == (attempt, epoch) else None
     return None
-
-
-def _read(path: Path) -> bytes:
-    descriptor = os.open(path, _PLAINLY)
-    with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > LONGEST:
-            raise OSError(0, "it is no result")
-        return file.read(LONGEST)

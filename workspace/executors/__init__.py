@@ -7,11 +7,10 @@ from statemachine.texts import quote
 from workspace.agents.confinement import Confinement, Terms
 from workspace.executors.local import Local
 from workspace.executors.protocol import NO_LINKS, Attachment, Executor, Made, Order, Place
-from workspace.executors.sandbox import SCRATCH, Sandbox
+from workspace.executors.sandbox import Sandbox
 
 __all__ = [
     "NO_LINKS",
-    "SCRATCH",
     "Attachment",
     "Confinement",
     "Executor",
